@@ -1,0 +1,1 @@
+"""A KRaft controller for Apache Kafka: protocol, log, raft, metadata and the server that speaks them."""

@@ -1,0 +1,1 @@
+"""The active controller: requests and state in, records and responses out."""

@@ -1,0 +1,1 @@
+"""Record batches, offsets, epochs, and the formats of a log folder's files."""

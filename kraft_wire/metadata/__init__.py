@@ -1,0 +1,1 @@
+"""The state that metadata records build."""

@@ -1,0 +1,1 @@
+"""The wire: primitives, framing, headers, errors and generated messages."""

@@ -1,0 +1,1 @@
+"""The quorum, without I/O: events in, effects out."""

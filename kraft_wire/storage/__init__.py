@@ -1,0 +1,1 @@
+"""Files: segments, checkpoints, quorum-state, meta.properties, and their fsyncs."""
