@@ -1,0 +1,119 @@
+# `make demo` runs it, `make test` proves it, `make check` is quick enough for every save.
+# Everything lands in .venv and .kafka; `make clean` removes both.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+VENV_STAMP := $(VENV)/.complete
+
+KAFKA := .kafka
+KAFKA_SERVERS := 4.4.0 4.3.1 4.0.2
+# The newest version whose command-line tools are published; they work against every server.
+KAFKA_TOOLS := 4.3.1
+KAFKA_POM := compat/kafka/pom.xml
+KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete)
+TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
+
+MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
+COPY_JARS := dependency:copy-dependencies
+
+.PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench lock clean
+
+help:
+	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
+	@echo 'make test    all tests, those with real Kafka brokers included'
+	@echo 'make check   format, lint, types, import contracts, generated code'
+	@echo 'make format  let ruff format and fix what it can'
+	@echo 'make bench   our controller beside the Java one'
+	@echo 'make lock    resolve the dependencies of pyproject.toml anew into requirements.lock'
+	@echo 'make clean   remove what the other targets made'
+
+# --- what the machine must have
+
+java:
+	@command -v java >/dev/null || { echo 'make: no `java` on the PATH: install a Java runtime, version 17 or newer (Debian: apt-get install default-jre-headless)' >&2; exit 1; }
+	@major=$$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1); \
+	[ "$${major:-0}" -ge 17 ] || { echo "make: Kafka 4 brokers need Java 17 or newer, and \`java\` on the PATH says it is version $${major:-unknown}" >&2; exit 1; }
+
+maven:
+	@command -v mvn >/dev/null || { echo 'make: no `mvn` on the PATH: install Apache Maven, which fetches the Kafka jars (Debian: apt-get install maven)' >&2; exit 1; }
+
+kcat:
+	@command -v kcat >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo 'make: installing kcat'; \
+		apt-get -qq install -y kcat || { apt-get -qq update && apt-get -qq install -y kcat; }; \
+	else \
+		echo 'make: no `kcat` on the PATH: install it from your system'"'"'s packages (Debian: sudo apt-get install kcat)' >&2; exit 1; \
+	fi
+
+# --- what is made here
+
+venv: $(VENV_STAMP)
+
+$(VENV_STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: $(PYTHON) is older than Python 3.11: install a newer one, or name it as in `make PYTHON=python3.12 $(MAKECMDGOALS)`' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP)
+
+$(KAFKA)/%/.complete: $(KAFKA_POM) | java maven
+	@echo 'make: fetching Kafka $*'
+	@rm -rf $(@D)
+	@$(MVN) -P server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D))
+	@touch $@
+
+$(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
+	@echo 'make: compiling the tool server'
+	@rm -rf $(@D)
+	@$(MVN) -P compiler $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/compiler)
+	@java -jar $(@D)/compiler/ecj-*.jar --release 17 -d $(@D)/classes $<
+	@touch $@
+
+, := ,
+
+# --- what one does with it
+
+demo: venv kafka kcat
+	@$(BIN)/python -m compat.demo
+
+test: test-unit test-compat
+
+test-unit: venv
+	$(BIN)/pytest tests
+
+test-compat: venv kafka kcat
+	$(BIN)/pytest compat
+
+check: venv
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m codegen generate --check
+
+format: venv
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: venv kafka
+	@$(BIN)/python -m compat.bench
+
+lock:
+	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
+	$(PYTHON) -m venv "$$scratch"; \
+	"$$scratch/bin/pip" install --quiet --disable-pip-version-check uv; \
+	"$$scratch/bin/uv" pip compile --quiet --upgrade --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+		--group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) $(KAFKA) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Our controller beside real Apache Kafka: harness, interop tests, demo, benchmarks."""

@@ -1,0 +1,49 @@
+"""Fixtures of the interop tests: workspaces whose logs are shown on failure, one tool server a session."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from compat.harness.processes import Workspace
+from compat.harness.tool_server import ToolServer
+from compat.harness.tools import KafkaTools
+
+open_workspaces: list[Workspace] = []
+
+
+def make_workspace(folder: Path) -> Iterator[Workspace]:
+    """For fixtures of any scope: `yield from make_workspace(...)`."""
+    with Workspace(folder) as workspace:
+        open_workspaces.append(workspace)
+        yield workspace
+        open_workspaces.remove(workspace)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A folder and processes for one test."""
+    yield from make_workspace(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def tool_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServer]:
+    with ToolServer(tmp_path_factory.mktemp("tools") / "tool-server.log") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def tools(tool_server: ToolServer) -> KafkaTools:
+    return KafkaTools(tool_server)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the end of every process's log to a failed test's report."""
+    report = yield
+    if report.failed:
+        for workspace in open_workspaces:
+            report.sections.append((f"processes in {workspace.folder}", workspace.tails()))
+    return report

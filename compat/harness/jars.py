@@ -1,0 +1,54 @@
+"""The Kafka jars that ``make kafka`` resolved."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from compat.harness.paths import KAFKA_FOLDER, MissingComponent
+
+TOOLS_VERSION = "4.3.1"
+"""The newest version whose command-line tools are published."""
+
+
+class KafkaJars(msgspec.Struct, frozen=True):
+    """One runnable Kafka version."""
+
+    version: str
+    folder: Path
+
+    @property
+    def class_path(self) -> str:
+        """Every jar by name, in a fixed order (a wildcard's order is the file system's)."""
+        return ":".join(str(jar) for jar in sorted(self.folder.glob("*.jar")))
+
+    @property
+    def release(self) -> str:
+        """The release whose metadata.version this Kafka supports: "4.3" for 4.3.1."""
+        return self.version.rpartition(".")[0]
+
+
+def find_jars(version: str, kafka_folder: Path = KAFKA_FOLDER) -> KafkaJars:
+    """Raises MissingComponent where ``make kafka`` has not completed for ``version``."""
+    folder = kafka_folder / version
+    if not (folder / ".complete").exists():
+        raise MissingComponent(f"Kafka {version} is not in {folder}: run `make kafka`")
+    return KafkaJars(version, folder)
+
+
+def tool_server_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
+    """The folder of the compiled tool server; raises MissingComponent without ``make kafka``."""
+    folder = kafka_folder / "tool-server"
+    if not (folder / ".complete").exists():
+        raise MissingComponent(f"the tool server is not in {folder}: run `make kafka`")
+    return folder / "classes"
+
+
+def java() -> str:
+    """The path of the ``java`` command; raises MissingComponent where there is none."""
+    path = shutil.which("java")
+    if path is None:
+        raise MissingComponent("no `java` on the PATH: install a Java runtime, version 17 or newer")
+    return path

@@ -1,0 +1,58 @@
+"""kcat: produce, consume and list with librdkafka as Debian ships it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from compat.harness.paths import MissingComponent
+from compat.harness.processes import ProcessFailed
+
+
+def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> bytes:
+    command = shutil.which("kcat")
+    if command is None:
+        raise MissingComponent("no `kcat` on the PATH: run `make kcat`")
+    done = subprocess.run(
+        [command, *arguments],
+        input=None if stdin is None else stdin.encode(),
+        capture_output=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ProcessFailed(
+            f"kcat {' '.join(arguments)}: exit code {done.returncode}\n{done.stderr.decode()}"
+        )
+    return done.stdout
+
+
+def produce(address: str, topic: str, lines: Iterable[str], *options: str) -> None:
+    """One message a line; waits for the acknowledgement of all in-sync replicas."""
+    _kcat(
+        ["-b", address, "-P", "-t", topic, "-X", "acks=all", *options], "".join(f"{line}\n" for line in lines)
+    )
+
+
+def consume(address: str, topic: str, *options: str) -> list[str]:
+    """The values of every message in the topic, partition after partition."""
+    return consume_bytes(address, topic, *options).decode().splitlines()
+
+
+def consume_bytes(address: str, topic: str, *options: str) -> bytes:
+    """What kcat prints for every message in the topic up to its end."""
+    return _kcat(["-b", address, "-C", "-t", topic, "-o", "beginning", "-e", "-q", *options])
+
+
+def metadata(address: str, *options: str) -> dict[str, Any]:
+    """What ``kcat -L -J`` prints: {"brokers": [...], "topics": [...], ...}."""
+    listed: dict[str, Any] = json.loads(_kcat(["-b", address, "-L", "-J", *options]))
+    return listed
+
+
+def metadata_text(address: str, *options: str) -> str:
+    """What ``kcat -L`` prints for people."""
+    return _kcat(["-b", address, "-L", *options]).decode()

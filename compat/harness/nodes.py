@@ -1,0 +1,226 @@
+"""Kafka nodes as processes: a JVM broker, a JVM controller, our controller. All are driven the same way."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+import javaproperties
+
+from compat.harness.jars import KafkaJars, java
+from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
+from compat.harness.ports import HOST, free_port
+from compat.harness.processes import ManagedProcess, ProcessFailed, Workspace
+from compat.harness.tool_server import JVM_OPTIONS, ToolServer
+
+EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
+
+
+class Node(ABC):
+    """One node: its properties file, its data folder, and its process while it runs.
+
+    The port and the folder stay the same over restarts.
+    """
+
+    def __init__(self, workspace: Workspace, name: str, node_id: int) -> None:
+        self.workspace = workspace
+        self.name = name
+        self.node_id = node_id
+        self.port = free_port()
+        self.data_folder = workspace.folder / name / "data"
+        self.properties_file = workspace.folder / name / "server.properties"
+        self.process: ManagedProcess | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    @property
+    def running_process(self) -> ManagedProcess:
+        """The process of a started node."""
+        if self.process is None:
+            raise ProcessFailed(f"{self.name} was not started")
+        return self.process
+
+    def write_properties(self, properties: Mapping[str, str]) -> None:
+        self.properties_file.parent.mkdir(parents=True, exist_ok=True)
+        with self.properties_file.open("w", encoding="latin-1") as file:
+            javaproperties.dump(properties, file)
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the process and return at once."""
+
+    @abstractmethod
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        """Return when the node does its work (a broker: unfenced; a controller: leads)."""
+
+    @abstractmethod
+    def stop(self, timeout_s: float = 60.0) -> None:
+        """SIGTERM and wait; raises ProcessFailed unless it ends as a graceful stop does."""
+
+    def kill(self) -> None:
+        """SIGKILL and wait."""
+        self.running_process.kill()
+
+    def restart(self) -> None:
+        """Stop gracefully, start again, wait until ready."""
+        self.stop()
+        self.start()
+        self.wait_until_ready()
+
+
+class JvmNode(Node):
+    """A Java node of one Kafka version, broker or controller by its properties."""
+
+    def __init__(
+        self, workspace: Workspace, name: str, node_id: int, jars: KafkaJars, tools: ToolServer, heap: str
+    ) -> None:
+        super().__init__(workspace, name, node_id)
+        self.jars = jars
+        self._tools = tools
+        self._heap = heap
+
+    def format(self, cluster_id: str, *options: str) -> None:
+        """kafka-storage format, with Kafka's own tool of the node's version."""
+        arguments: list[str | Path] = ["format", "-t", cluster_id, "-c", self.properties_file, *options]
+        self._tools.run(self.jars, "kafka.tools.StorageTool", arguments).check()
+
+    def start(self) -> None:
+        self.process = self.workspace.start(
+            self.name,
+            [
+                java(),
+                f"-Xmx{self._heap}",
+                *JVM_OPTIONS,
+                f"-Dlog4j2.configurationFile={NODE_LOGGING}",
+                "-cp",
+                self.jars.class_path,
+                "kafka.Kafka",
+                str(self.properties_file),
+            ],
+        )
+
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        self.running_process.wait_for_log(r"Kafka Server started", timeout_s)
+
+    def stop(self, timeout_s: float = 60.0) -> None:
+        exit_code = self.running_process.terminate(timeout_s)
+        if exit_code not in (EXIT_CODE_OF_JVM_AFTER_SIGTERM, -signal.SIGTERM):
+            raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
+
+
+class JvmBroker(JvmNode):
+    """A Java broker of one Kafka version that bootstraps from ``controller_address``."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        node_id: int,
+        jars: KafkaJars,
+        tools: ToolServer,
+        controller_address: str,
+        extra_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools, heap="256m")
+        self.write_properties(
+            {
+                "process.roles": "broker",
+                "node.id": str(node_id),
+                "controller.quorum.bootstrap.servers": controller_address,
+                "controller.listener.names": "CONTROLLER",
+                "listeners": f"PLAINTEXT://{self.address}",
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+                "log.dirs": str(self.data_folder),
+                "auto.create.topics.enable": "false",
+                "offsets.topic.num.partitions": "1",
+                "offsets.topic.replication.factor": "1",
+                "transaction.state.log.num.partitions": "1",
+                "transaction.state.log.replication.factor": "1",
+                "group.initial.rebalance.delay.ms": "0",
+                "broker.heartbeat.interval.ms": "500",
+                "num.network.threads": "2",
+                "num.io.threads": "2",
+                "background.threads": "2",
+                **(extra_properties or {}),
+            }
+        )
+
+
+def controller_properties(
+    node_id: int, address: str, data_folder: Path, extra_properties: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The properties of the only controller of a cluster: the same file serves Java's and ours."""
+    return {
+        "process.roles": "controller",
+        "node.id": str(node_id),
+        "controller.quorum.bootstrap.servers": address,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CONTROLLER://{address}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data_folder),
+        "broker.session.timeout.ms": "3000",
+        **(extra_properties or {}),
+    }
+
+
+class JvmController(JvmNode):
+    """Java's controller, alone in its quorum."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        node_id: int,
+        jars: KafkaJars,
+        tools: ToolServer,
+        extra_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(workspace, f"controller-{node_id}", node_id, jars, tools, heap="256m")
+        self.write_properties(
+            controller_properties(node_id, self.address, self.data_folder, extra_properties)
+        )
+
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        super().wait_until_ready(timeout_s)
+
+
+class OurController(Node):
+    """Our controller, alone in its quorum, run by the installed ``kraft-wire`` command."""
+
+    def __init__(
+        self, workspace: Workspace, node_id: int, extra_properties: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(workspace, f"controller-{node_id}", node_id)
+        if not COMMAND.exists():
+            raise MissingComponent(f"{COMMAND} is not there: run `make venv`")
+        self.write_properties(
+            controller_properties(node_id, self.address, self.data_folder, extra_properties)
+        )
+
+    def format(self, cluster_id: str, *options: str) -> None:
+        """kraft-wire storage format."""
+        run_command(
+            "storage", "format", "-t", cluster_id, "-c", str(self.properties_file), *options
+        ).check_returncode()
+
+    def start(self) -> None:
+        self.process = self.workspace.start(
+            self.name, [str(COMMAND), "server", str(self.properties_file)], {"PYTHONUNBUFFERED": "1"}
+        )
+
+    def wait_until_ready(self, timeout_s: float = 60.0) -> None:
+        pass
+
+    def stop(self, timeout_s: float = 30.0) -> None:
+        exit_code = self.running_process.terminate(timeout_s)
+        if exit_code != 0:
+            raise ProcessFailed(f"{self.name} ended with {exit_code}\n{self.running_process.tail()}")
+
+
+def run_command(*arguments: str | Path, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    """Run ``kraft-wire`` with these arguments to its end."""
+    argv = [str(COMMAND), *(str(argument) for argument in arguments)]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)

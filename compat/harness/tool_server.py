@@ -1,0 +1,147 @@
+"""One JVM that runs Kafka's command-line tools one after the other (Java half: compat/java/ToolServer.java)."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+from urllib.parse import quote_plus
+
+import msgspec
+
+from compat.harness.jars import KafkaJars, java, tool_server_classes
+from compat.harness.paths import TOOL_LOGGING
+from compat.harness.processes import ProcessFailed
+
+JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+"""Quick to start, frugal on two cores."""
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """What a tool left behind. ``stderr`` includes the warnings that it logged."""
+
+    command: str
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    def check(self) -> Self:
+        """This result; raises ProcessFailed when the tool failed."""
+        if self.exit_code != 0:
+            raise ProcessFailed(f"{self.command}: exit code {self.exit_code}\n{self.stdout}\n{self.stderr}")
+        return self
+
+
+class ToolServer:
+    """Starts with the first call, ends with ``close`` (or the ``with`` block)."""
+
+    def __init__(self, log_path: Path) -> None:
+        self._log_path = log_path
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def run(
+        self, jars: KafkaJars, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0
+    ) -> ToolResult:
+        """Run one tool. ProcessFailed when it doesn't return within ``timeout_s`` or takes the JVM down."""
+        words = [str(argument) for argument in arguments]
+        command = " ".join([main_class, *words])
+        request = " ".join(quote_plus(word) for word in [jars.class_path, main_class, *words])
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(request.encode() + b"\n")
+            process.stdin.flush()
+            reader = _DeadlineReader(process.stdout, time.monotonic() + timeout_s)
+            exit_code, out_bytes, err_bytes = (int(word) for word in reader.line().split())
+            stdout = reader.exactly(out_bytes).decode(errors="replace")
+            stderr = reader.exactly(err_bytes).decode(errors="replace")
+        except (TimeoutError, EOFError, BrokenPipeError) as failure:
+            self.close()
+            log = self._log_path.read_text(errors="replace")
+            raise ProcessFailed(f"{command}: {failure or type(failure).__name__}\n{log}") from failure
+        return ToolResult(command, exit_code, stdout, stderr)
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None and not stream.closed:
+                _close_quietly(stream)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._log_path.parent.mkdir(parents=True, exist_ok=True)
+            with self._log_path.open("ab") as log:
+                self._process = subprocess.Popen(
+                    [
+                        java(),
+                        "-Xmx256m",
+                        *JVM_OPTIONS,
+                        f"-Dlog4j2.configurationFile={TOOL_LOGGING}",
+                        "-cp",
+                        str(tool_server_classes()),
+                        "ToolServer",
+                    ],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    bufsize=0,
+                )
+        return self._process
+
+
+def _close_quietly(stream: IO[bytes]) -> None:
+    try:
+        stream.close()
+    except BrokenPipeError:
+        return  # unsent bytes for a process that is gone
+
+
+class _DeadlineReader:
+    """Reads from a pipe, and gives up at a deadline."""
+
+    def __init__(self, stream: IO[bytes], deadline: float) -> None:
+        self._descriptor = stream.fileno()
+        self._deadline = deadline
+        self._pending = bytearray()
+
+    def line(self) -> bytes:
+        while (end := self._pending.find(b"\n")) < 0:
+            self._receive()
+        return self._take(end + 1)
+
+    def exactly(self, size: int) -> bytes:
+        while len(self._pending) < size:
+            self._receive()
+        return self._take(size)
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._pending[:size])
+        del self._pending[:size]
+        return taken
+
+    def _receive(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._descriptor, selectors.EVENT_READ)
+            if not selector.select(max(0.0, self._deadline - time.monotonic())):
+                raise TimeoutError("no answer in time")
+        received = os.read(self._descriptor, 1 << 16)
+        if not received:
+            raise EOFError("the tool ended the JVM")
+        self._pending += received

@@ -1,0 +1,102 @@
+"""Kafka's command-line tools, those of 4.3.1 against servers of any version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compat.harness.jars import TOOLS_VERSION, find_jars
+from compat.harness.tool_server import ToolResult, ToolServer
+
+RECORD_PREFIX = "payload: "
+
+
+class MetadataRecord(msgspec.Struct, frozen=True):
+    """One metadata record as DumpLogSegments prints it."""
+
+    type: str
+    version: int
+    data: dict[str, Any]
+
+
+class KafkaTools:
+    """One method a tool; each returns what the tool printed, and raises ProcessFailed when it fails."""
+
+    def __init__(self, server: ToolServer) -> None:
+        self.server = server
+        self._jars = find_jars(TOOLS_VERSION)
+
+    def run(self, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0) -> ToolResult:
+        """Run any tool; the result is not checked."""
+        return self.server.run(self._jars, main_class, arguments, timeout_s)
+
+    def topics(self, bootstrap: str, *options: str) -> str:
+        return self._admin("TopicCommand", bootstrap, *options)
+
+    def features(self, bootstrap: str, *options: str) -> str:
+        return self._admin("FeatureCommand", bootstrap, *options)
+
+    def leader_election(self, bootstrap: str, *options: str) -> str:
+        return self._admin("LeaderElectionCommand", bootstrap, *options)
+
+    def configs(self, bootstrap: str, *options: str) -> str:
+        arguments = ["--bootstrap-server", bootstrap, *options]
+        return self.run("kafka.admin.ConfigCommand", arguments).check().stdout
+
+    def quorum(self, controller: str, *options: str) -> str:
+        """MetadataQuorumCommand against a controller itself."""
+        arguments = ["--bootstrap-controller", controller, *options]
+        return self.run("org.apache.kafka.tools.MetadataQuorumCommand", arguments).check().stdout
+
+    def cluster_id(self, bootstrap: str) -> str:
+        arguments = ["cluster-id", "--bootstrap-server", bootstrap]
+        printed = self.run("org.apache.kafka.tools.ClusterTool", arguments).check().stdout
+        return printed.partition("Cluster ID: ")[2].strip()
+
+    def unregister(self, bootstrap: str, broker_id: int) -> str:
+        arguments = ["unregister", "--bootstrap-server", bootstrap, "--id", str(broker_id)]
+        return self.run("org.apache.kafka.tools.ClusterTool", arguments).check().stdout
+
+    def dump_log(self, *files: Path) -> ToolResult:
+        """What DumpLogSegments says of metadata segments or snapshots; checked, warnings in ``stderr``."""
+        names = ",".join(str(file) for file in files)
+        arguments = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", names]
+        return self.run("org.apache.kafka.tools.DumpLogSegments", arguments).check()
+
+    def metadata_records(self, *files: Path) -> list[MetadataRecord]:
+        """The data records of these files, in order."""
+        return parse_records(self.dump_log(*files).stdout)
+
+    def metadata_shell(self, file: Path, *command: str) -> ToolResult:
+        """One command of the metadata shell on a segment or snapshot; checked."""
+        arguments: list[str | Path] = ["--snapshot", file, *command]
+        return self.run("org.apache.kafka.shell.MetadataShell", arguments).check()
+
+    def _admin(self, tool: str, bootstrap: str, *options: str) -> str:
+        arguments = ["--bootstrap-server", bootstrap, *options]
+        return self.run(f"org.apache.kafka.tools.{tool}", arguments).check().stdout
+
+
+def parse_records(dumped: str) -> list[MetadataRecord]:
+    """The data records among the lines of a dump that was made with --skip-record-metadata."""
+    payloads = (line.partition(RECORD_PREFIX)[2] for line in dumped.splitlines())
+    decoded = (json.loads(payload) for payload in payloads if payload.startswith("{"))
+    return [
+        MetadataRecord(record["type"], record["version"], record["data"])
+        for record in decoded
+        if "data" in record
+    ]
+
+
+def segments(data_folder: Path) -> list[Path]:
+    """The segments of a node's metadata log, oldest first."""
+    return sorted((data_folder / "__cluster_metadata-0").glob("*.log"))
+
+
+def snapshots(data_folder: Path) -> list[Path]:
+    """The snapshots of a node's metadata log, oldest first, the one made by formatting included."""
+    return sorted((data_folder / "__cluster_metadata-0").glob("*.checkpoint"))

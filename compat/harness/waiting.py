@@ -1,0 +1,30 @@
+"""Waiting for a condition, never for a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+POLL_INTERVAL_S = 0.05
+
+
+class WaitTimeout(AssertionError):
+    """The condition did not come true in time."""
+
+
+def wait_until(condition: Callable[[], T], what: str, timeout_s: float = 30.0) -> T:
+    """Poll ``condition`` until it returns something true, and return that.
+
+    ``what`` completes the sentence "timed out waiting for ..."; the last value seen is added to it.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= deadline:
+            raise WaitTimeout(f"timed out after {timeout_s:g} s waiting for {what}; last seen: {value!r}")
+        time.sleep(POLL_INTERVAL_S)

@@ -1,0 +1,1 @@
+"""Interop tests: real Kafka brokers, tools and clients."""
