@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-import msgspec
+from kraft_wire.protocol.careful_decode import decode_carefully
+from kraft_wire.protocol.careful_encode import encode_carefully
+from kraft_wire.protocol.errors import UnsupportedVersion
+from kraft_wire.protocol.json_form import structure_from_json, structure_to_json
+from kraft_wire.protocol.schema import Structure
 
 
-class Message(msgspec.Struct, gc=False):
+class Message(Structure, gc=False):
     """One message of Kafka's protocol, at any of its versions.
 
-    Fields that a version lacks hold their defaults. Every method that takes a version raises UnsupportedVersion
-    outside MIN_VERSION..MAX_VERSION.
+    Fields that a version lacks hold their defaults. Every method that takes a version raises
+    UnsupportedVersion outside MIN_VERSION..MAX_VERSION. Generated classes replace the codec here, which works
+    from their field tables, by a fast one of their own.
     """
 
     NAME: ClassVar[str] = ""
@@ -21,8 +26,6 @@ class Message(msgspec.Struct, gc=False):
     """request, response, header, data, metadata, coordinator-key or coordinator-value."""
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = -1
-    FLEXIBLE_FROM: ClassVar[int] = 32768
-    """The first version with compact lengths and tagged fields; 32768 where there is none."""
 
     @classmethod
     def decode(cls, data: bytes, version: int) -> Self:
@@ -35,7 +38,8 @@ class Message(msgspec.Struct, gc=False):
     @classmethod
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[Self, int]:
         """Read a message that begins at ``pos``; returns it and the position behind it."""
-        raise NotImplementedError
+        cls._check_version(version)
+        return decode_carefully(cls, cls.NAME, data, version, pos)
 
     def encode(self, version: int) -> bytes:
         """The message's bytes at this version. Raises EncodeError or UnsupportedVersion."""
@@ -44,14 +48,26 @@ class Message(msgspec.Struct, gc=False):
         return b"".join(out)
 
     def encode_into(self, out: list[bytes], version: int) -> None:
-        """Append the message's bytes, in pieces, to ``out``."""
-        raise NotImplementedError
+        """Append the message's bytes, in pieces, to ``out``; after an exception ``out`` is as it was."""
+        self._check_version(version)
+        pieces: list[bytes] = []
+        encode_carefully(self, self.NAME, pieces, version)
+        out += pieces
 
     def to_json(self, version: int) -> dict[str, Any]:
         """The message in Kafka's own JSON form, as its JsonConverter classes and kafka-dump-log print it."""
-        raise NotImplementedError
+        self._check_version(version)
+        return structure_to_json(self, self.NAME, version)
 
     @classmethod
     def from_json(cls, obj: dict[str, Any], version: int) -> Self:
         """Read Kafka's own JSON form. Raises DecodeError naming the field."""
-        raise NotImplementedError
+        cls._check_version(version)
+        return structure_from_json(cls, obj, cls.NAME, version)
+
+    @classmethod
+    def _check_version(cls, version: int) -> None:
+        if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
+            exists = cls.MIN_VERSION <= cls.MAX_VERSION
+            known = f"known are {cls.MIN_VERSION} to {cls.MAX_VERSION}" if exists else "it has no version"
+            raise UnsupportedVersion(cls.NAME, version, known)

@@ -1,0 +1,228 @@
+"""The rules of the schema language that a parsed message must keep (Kafka's MessageSpec, FieldSpec).
+
+Each rule yields the problems that it sees; ``check`` raises them together.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Callable, Iterator
+
+from codegen.errors import SchemaError
+from codegen.model import ENTITY_TYPES, INTEGER_RANGES, Field, Message, Struct, walk_fields
+from codegen.naming import RESERVED_CLASS_NAMES, snake_case
+from codegen.versions import Versions
+
+_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_LISTENERS = ("broker", "controller")
+FieldRule = Callable[[Field], Iterator[str]]
+
+
+def check(message: Message) -> None:
+    """Raise SchemaError where the message breaks a rule."""
+    problems = list(_message_problems(message))
+    problems.extend(_struct_problems(message))
+    groups = [(message.name, message.fields)]
+    groups.extend((f"{message.name}.{each.name}", each.fields) for each in message.common_structs)
+    for where, fields in groups:
+        problems.extend(f"{where}: {problem}" for problem in _group_problems(fields))
+        for path, field in walk_fields(fields, where):
+            problems.extend(f"{path}: {problem}" for rule in FIELD_RULES for problem in rule(field))
+            problems.extend(f"{path}: {problem}" for problem in _flexible_problems(field, message))
+            problems.extend(f"{path}: {problem}" for problem in _group_problems(field.fields))
+    if problems:
+        raise SchemaError(message.name, problems)
+
+
+def _message_problems(message: Message) -> Iterator[str]:
+    if message.versions.open_ended:
+        yield "validVersions has no maximum"
+    if message.versions.empty:
+        if message.fields:
+            yield "validVersions is none, but there are fields"
+    elif message.flexible is None:
+        yield "flexibleVersions is missing; write 0+ for a new message"
+    if not message.flexible_versions.empty and not message.flexible_versions.open_ended:
+        yield f"flexibleVersions {message.flexible} is neither none nor open-ended"
+    if message.kind != "request":
+        if message.listeners:
+            yield "listeners are for requests only"
+        if message.latest_version_unstable:
+            yield "latestVersionUnstable is for requests only"
+    for listener in message.listeners:
+        if listener not in _LISTENERS:
+            yield f"listener {listener!r} is none of {', '.join(_LISTENERS)}"
+    if any(field.map_key for field in message.fields):
+        yield "mapKey is not possible at the top level"
+
+
+def _struct_problems(message: Message) -> Iterator[str]:
+    common = [each.name for each in message.common_structs]
+    seen = {message.name}
+    for name in common:
+        if not name[0].isupper():
+            yield f"struct {name} does not begin with a capital"
+        if name in seen:
+            yield f"struct {name} is specified twice"
+        seen.add(name)
+    for path, field in _all_fields(message):
+        name = field.type.struct
+        if not name:
+            continue
+        if name in common:
+            if field.fields:
+                yield f"{path}: common struct {name} is re-specified"
+        elif not field.fields:
+            yield f"{path}: struct {name} is not specified"
+        elif name in seen:
+            yield f"{path}: struct {name} is specified twice"
+        seen.add(name)
+    for name in sorted(seen & RESERVED_CLASS_NAMES):
+        yield f"struct {name} has a name that generated code needs"
+    if _has_cycle(message):
+        yield "a common struct contains itself"
+
+
+def _all_fields(message: Message) -> Iterator[tuple[str, Field]]:
+    yield from walk_fields(message.fields, message.name)
+    for struct in message.common_structs:
+        yield from walk_fields(struct.fields, f"{message.name}.{struct.name}")
+
+
+def _has_cycle(message: Message) -> bool:
+    common = {each.name: each for each in message.common_structs}
+
+    def reaches_itself(struct: Struct, above: frozenset[str]) -> bool:
+        inside = {field.type.struct for _, field in walk_fields(struct.fields, "")} & set(common)
+        deeper = above | {struct.name}
+        return bool(inside & deeper) or any(reaches_itself(common[name], deeper) for name in inside)
+
+    return any(reaches_itself(struct, frozenset()) for struct in message.common_structs)
+
+
+def _group_problems(fields: tuple[Field, ...]) -> Iterator[str]:
+    """Rules about the fields of one struct."""
+    names = [field.name for field in fields]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"field {name} is specified twice"
+    snakes = [snake_case(name) for name in sorted(set(names))]
+    for snake in sorted({snake for snake in snakes if snakes.count(snake) > 1}):
+        yield f"two fields would be called {snake} in Python"
+    tags = sorted(field.tag for field in fields if field.tag is not None)
+    if tags != list(range(len(tags))):
+        yield f"tags {tags} are not unique and contiguous from 0"
+
+
+def _name_problems(field: Field) -> Iterator[str]:
+    if not _FIELD_NAME.fullmatch(field.name):
+        yield "a field's name is a letter, then letters and digits"
+
+
+def _type_problems(field: Field) -> Iterator[str]:
+    if field.fields and not field.type.is_struct:
+        yield f"a field of type {field.type} has no fields"
+    if not field.nullable.empty and not field.type.can_be_nullable:
+        yield f"type {field.type} is never null"
+    if field.zero_copy and (field.type.base != "bytes" or field.type.is_array):
+        yield "zeroCopy is for bytes only"
+    if field.entity_type is not None:
+        expected = ENTITY_TYPES.get(field.entity_type)
+        if expected is None:
+            yield f"entityType {field.entity_type!r} is none of {', '.join(ENTITY_TYPES)}"
+        elif field.type.base != expected:
+            yield f"entityType {field.entity_type} is of type {expected}, not {field.type}"
+
+
+def _tag_problems(field: Field) -> Iterator[str]:
+    if field.tag is None:
+        if not field.tagged.empty:
+            yield "taggedVersions without a tag"
+        return
+    if field.tag < 0:
+        yield f"tag {field.tag} is negative"
+    if field.tagged.empty:
+        yield "a tag without taggedVersions"
+        return
+    if not field.tagged.open_ended:
+        yield f"taggedVersions {field.tagged} is not open-ended"
+    if not field.versions.contains(field.tagged):
+        yield f"taggedVersions {field.tagged} is not within versions {field.versions}"
+    if field.nullable.intersect(field.tagged) not in (field.tagged, Versions(0, -1)):
+        yield "all tagged versions are nullable, or none"
+    if field.map_key:
+        yield "a mapKey has no tag"
+    if field.type.base == "records":
+        yield "records have no tag"
+
+
+def _flexible_problems(field: Field, message: Message) -> Iterator[str]:
+    flexible = message.flexible_versions
+    if field.flexible is not None:
+        if field.type.base not in ("string", "bytes") or field.type.is_array:
+            yield "a flexibleVersions override is for string and bytes only"
+        if not flexible.contains(field.flexible):
+            yield f"flexibleVersions {field.flexible} is not within the message's {flexible}"
+        flexible = field.flexible
+    if not flexible.contains(field.tagged):
+        yield f"taggedVersions {field.tagged} is not within the flexible versions {flexible}"
+
+
+def _default_problems(field: Field) -> Iterator[str]:
+    if not field.default:
+        return
+    if field.default == "null" and field.type.can_be_nullable:
+        if not field.nullable.contains(field.versions):
+            yield "the default is null, but not every version is nullable"
+        return
+    problem = _default_problem(field, field.default)
+    if problem:
+        yield f"default {field.default!r} {problem}"
+
+
+def _default_problem(field: Field, text: str) -> str:
+    base = "array" if field.type.is_array else field.type.base
+    if base in INTEGER_RANGES:
+        return _integer_problem(base, text)
+    if base == "bool":
+        return "" if text.lower() in ("true", "false") else "is neither true nor false"
+    if base == "float64":
+        return "" if _is_float(text) else "is no number"
+    if base == "uuid":
+        return "" if _is_uuid(text) else "is no base64 id of 16 bytes"
+    return "" if base == "string" else f"is neither empty nor null, as {base} needs"
+
+
+def _integer_problem(base: str, text: str) -> str:
+    low, high = INTEGER_RANGES[base]
+    try:
+        value = parse_integer(text)
+    except ValueError:
+        return "is no integer"
+    return "" if low <= value <= high else f"does not fit {base}"
+
+
+def parse_integer(text: str) -> int:
+    """A default's integer, decimal or with 0x."""
+    if not re.fullmatch(r"[+-]?\d+|0x[0-9A-Fa-f]+", text):
+        raise ValueError(text)
+    return int(text, 16 if text.startswith("0x") else 10)
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return len(urlsafe_b64decode(text + "=" * (-len(text) % 4))) == 16
+    except (binascii.Error, ValueError):
+        return False
+
+
+FIELD_RULES: tuple[FieldRule, ...] = (_name_problems, _type_problems, _tag_problems, _default_problems)

@@ -1,0 +1,18 @@
+"""What goes wrong between a schema and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SchemaError(Exception):
+    """A schema that breaks a rule of the language: where (``Message.Struct.field``) and which rules."""
+
+    def __init__(self, where: str, problems: str | Sequence[str]) -> None:
+        self.where = where
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(f"{where}: {'; '.join(self.problems)}")
+
+
+class ImportFailed(Exception):
+    """The published jars could not be resolved, or don't hold what they should."""

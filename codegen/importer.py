@@ -1,0 +1,143 @@
+"""Take the schemas out of Kafka's published jars and keep their facts: no prose, no comments, no licence.
+
+A fact is a name, type, version range, flag, tag, default or listener: the keys that kafka_json.py knows,
+minus "about". The result is one file a message and a MANIFEST (JSON) that says which jar holds which schema.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from codegen.errors import ImportFailed
+from codegen.kafka_json import FIELD_KEYS, MESSAGE_KEYS, PROSE_KEYS, STRUCT_KEYS, load
+
+JAR_FOLDERS = {
+    "kafka-clients": "common/message/",
+    "kafka-metadata": "common/metadata/",
+    "kafka-raft": "common/message/",
+    "kafka-storage": "message/",
+    "kafka-group-coordinator": "common/message/",
+    "kafka-share-coordinator": "common/message/",
+    "kafka-transaction-coordinator": "common/message/",
+}
+MANIFEST = "MANIFEST"
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kraft-wire</groupId><artifactId>kafka-schemas</artifactId><version>1</version>
+  <dependencies>{dependencies}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>org.apache.kafka</groupId>"
+    "<artifactId>{artifact}</artifactId><version>{version}</version></dependency>"
+)
+
+
+def import_schemas(version: str, target: Path, jars: Path | None) -> int:
+    """Write the facts of every schema of Kafka ``version`` into ``target``; returns how many there are.
+
+    The jars come from the folder ``jars``, or from Maven when that is None. Raises ImportFailed or
+    SchemaError.
+    """
+    if jars is not None:
+        return _import_from(jars, version, target)
+    with tempfile.TemporaryDirectory() as folder:
+        _resolve(version, Path(folder))
+        return _import_from(Path(folder), version, target)
+
+
+def _import_from(jars: Path, version: str, target: Path) -> int:
+    facts: dict[str, Any] = {}
+    origins = []
+    for artifact, folder in JAR_FOLDERS.items():
+        jar = jars / f"{artifact}-{version}.jar"
+        if not jar.is_file():
+            raise ImportFailed(f"{jar.name} is not in {jars}")
+        schemas = dict(_schemas_of(jar, folder))
+        twice = sorted(facts.keys() & schemas.keys())
+        if twice:
+            raise ImportFailed(f"{', '.join(twice)}: in {jar.name} and in another jar")
+        facts |= schemas
+        digest = hashlib.sha256(jar.read_bytes()).hexdigest()
+        origins.append({"jar": jar.name, "artifact": artifact, "sha256": digest, "schemas": sorted(schemas)})
+    if target.exists():
+        shutil.rmtree(target)
+    target.mkdir(parents=True)
+    for name, node in facts.items():
+        (target / f"{name}.json").write_text(format_schema(node), encoding="utf-8")
+    manifest = json.dumps({"kafka": version, "jars": origins}, indent=1)
+    (target / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+    return len(facts)
+
+
+def _schemas_of(jar: Path, folder: str) -> Iterator[tuple[str, Any]]:
+    with zipfile.ZipFile(jar) as archive:
+        for entry in sorted(archive.namelist()):
+            if entry.startswith(folder) and entry.endswith(".json"):
+                node = load(archive.read(entry).decode("utf-8"), f"{jar.name}:{entry}")
+                yield node["name"], only_facts(node, entry)
+
+
+def _resolve(version: str, folder: Path) -> None:
+    """Let Maven copy the jars into ``folder``."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise ImportFailed("Maven (mvn) is not installed; install it, or give a folder of jars with --jars")
+    pom = folder / "pom.xml"
+    dependencies = "".join(_DEPENDENCY.format(artifact=each, version=version) for each in JAR_FOLDERS)
+    pom.write_text(_POM.format(dependencies=dependencies), encoding="utf-8")
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+    options = ["-DexcludeTransitive=true", f"-DoutputDirectory={folder}"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ImportFailed(
+            f"Maven could not resolve Kafka {version}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+
+
+def only_facts(node: Any, where: str) -> Any:
+    """The same schema without prose, keys in a fixed order, booleans that are false left out."""
+    return _facts(node, MESSAGE_KEYS, where)
+
+
+def _facts(node: dict[str, Any], known: tuple[str, ...], where: str) -> dict[str, Any]:
+    unknown = sorted(set(node) - set(known) - set(PROSE_KEYS))
+    if unknown:
+        raise ImportFailed(f"{where}: {node.get('name')} has the unknown key {', '.join(unknown)}")
+    facts: dict[str, Any] = {}
+    for key in known:
+        value = node.get(key)
+        if value is None or (value is False and key != "default"):
+            continue
+        if key == "fields":
+            value = [_facts(each, FIELD_KEYS, where) for each in value]
+        elif key == "commonStructs":
+            value = [_facts(each, STRUCT_KEYS, where) for each in value]
+        facts[key] = value
+    return facts
+
+
+def format_schema(node: dict[str, Any]) -> str:
+    """JSON text with one line a field, so that a change of a field is a change of a line."""
+    return _format(node, 0) + "\n"
+
+
+def _format(node: dict[str, Any], indent: int) -> str:
+    nested = [key for key in ("commonStructs", "fields") if node.get(key)]
+    if not nested:
+        return json.dumps(node, ensure_ascii=False)
+    pad = " " * indent
+    plain = {key: value for key, value in node.items() if key not in ("commonStructs", "fields")}
+    parts = [json.dumps(plain, ensure_ascii=False)[:-1]]
+    for key in nested:
+        children = ",\n".join(f"{pad}  {_format(child, indent + 2)}" for child in node[key])
+        parts.append(f'"{key}": [\n{children}\n{pad}]')
+    return ", ".join(parts) + "}"

@@ -1,0 +1,147 @@
+"""From a checked message to what the emitter needs: structs in order, Python names, clipped ranges."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass
+
+from codegen.check import parse_integer
+from codegen.model import INTEGER_RANGES, Field, Message, Struct, Type
+from codegen.naming import json_name, snake_case
+from codegen.versions import Versions
+
+NEVER = 32768
+"""A first version that no message reaches."""
+_PYTHON_TYPES = {
+    "bool": "bool",
+    "float64": "float",
+    "uuid": "Uuid",
+    "string": "str",
+    "bytes": "bytes",
+    "records": "bytes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """One field: ``present``, ``nullable`` and ``tagged`` are clipped to the versions that can occur."""
+
+    kafka_name: str
+    name: str
+    json_name: str
+    type: Type
+    present: Versions
+    nullable: Versions
+    tagged: Versions
+    tag: int
+    flexible_from: int
+    ignorable: bool
+    default: str
+    """Python source of the default; "struct" for a new struct."""
+
+    @property
+    def is_nullable(self) -> bool:
+        return not self.nullable.empty
+
+    @property
+    def annotation(self) -> str:
+        """The Python type as source."""
+        base = self.type.struct or _PYTHON_TYPES.get(self.type.base, "int")
+        if self.type.is_array:
+            base = f"list[{base}]" if self.type.is_struct else f"tuple[{base}, ...]"
+        return f"{base} | None" if self.is_nullable or self.default == "None" else base
+
+
+@dataclass(frozen=True, slots=True)
+class StructPlan:
+    """One class: ``versions`` are those at which it can occur."""
+
+    name: str
+    versions: Versions
+    fields: tuple[FieldPlan, ...]
+    can_be_flexible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePlan:
+    """One module: ``structs`` in the order of definition, the message's own last."""
+
+    message: Message
+    flexible_from: int
+    structs: tuple[StructPlan, ...]
+
+    @property
+    def module(self) -> str:
+        return snake_case(self.message.name)
+
+    def struct(self, name: str) -> StructPlan:
+        return next(each for each in self.structs if each.name == name)
+
+
+def plan(message: Message) -> MessagePlan:
+    """Lay a checked message out."""
+    planner = _Planner(message)
+    planner.add(Struct(message.name, message.versions, message.fields), message.versions)
+    return MessagePlan(message, planner.flexible_from, tuple(planner.done.values()))
+
+
+class _Planner:
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.flexible_from = NEVER if message.flexible_versions.empty else message.flexible_versions.low
+        self.can_be_flexible = not message.flexible_versions.intersect(message.versions).empty
+        self.commons = {each.name: each for each in message.common_structs}
+        self.done: dict[str, StructPlan] = {}
+
+    def add(self, struct: Struct, above: Versions) -> None:
+        """Plan the structs inside ``struct``, then it; ``above`` are the versions that its parents have."""
+        if struct.name in self.done:
+            return
+        versions = above.intersect(struct.versions)
+        for field in struct.fields:
+            name = field.type.struct
+            if name in self.commons:
+                # A common struct is planned once, for every version at which it may occur.
+                self.add(self.commons[name], self.message.versions)
+            elif name:
+                self.add(Struct(name, field.versions, field.fields), versions)
+        fields = tuple(self._field(field, versions) for field in struct.fields)
+        self.done[struct.name] = StructPlan(struct.name, versions, fields, self.can_be_flexible)
+
+    def _field(self, field: Field, above: Versions) -> FieldPlan:
+        present = above.intersect(field.versions)
+        flexible_from = self.flexible_from
+        if field.flexible is not None:
+            flexible_from = NEVER if field.flexible.empty else field.flexible.low
+        return FieldPlan(
+            kafka_name=field.name,
+            name=snake_case(field.name),
+            json_name=json_name(field.name),
+            type=field.type,
+            present=present,
+            nullable=present.intersect(field.nullable),
+            tagged=present.intersect(field.tagged),
+            tag=-1 if field.tag is None else field.tag,
+            flexible_from=flexible_from,
+            ignorable=field.ignorable,
+            default=_default_source(field),
+        )
+
+
+def _default_source(field: Field) -> str:
+    text, base = field.default or "", field.type.base
+    if (text == "null" and field.type.can_be_nullable) or base == "records":
+        return "None"
+    if field.type.is_array:
+        return "[]" if field.type.is_struct else "()"
+    if field.type.is_struct:
+        return "struct"
+    if base == "uuid":
+        return f"Uuid({urlsafe_b64decode(text + '=' * (-len(text) % 4))!r})" if text else "Uuid.ZERO"
+    if base in INTEGER_RANGES:
+        return str(parse_integer(text)) if text else "0"
+    if base == "float64":
+        return repr(float(text or 0))
+    if base == "bool":
+        return str(text.lower() == "true")
+    return repr(text) if base == "string" else "b''"

@@ -1,0 +1,156 @@
+"""Kafka's own JSON form of a message, as its generated JsonConverter classes read and write it.
+
+kafka-dump-log prints it. Keys are Kafka's names with the first letter in lower case; ids are base64 text
+without padding, bytes are base64 with it; a tagged field that holds its default is left out; unknown
+tagged fields and the bytes of ``records`` are never shown.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from typing import Any, Final, NoReturn, TypeVar
+
+from kraft_wire.protocol.careful_encode import is_default
+from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
+from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure
+from kraft_wire.protocol.uuid import Uuid
+
+S = TypeVar("S", bound=Structure)
+
+_INTEGER_RANGES: Final = {
+    "int8": (-(2**7), 2**7 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+
+
+def structure_to_json(value: Structure, name: str, version: int) -> dict[str, Any]:
+    """The JSON form of ``value``, which belongs to message ``name``.
+
+    Raises EncodeError or UnsupportedVersion.
+    """
+    cls = type(value)
+    defaults = cls()
+    node: dict[str, Any] = {}
+    for field in cls.FIELDS:
+        member = getattr(value, field.name)
+        if not field.is_present(version):
+            if not field.ignorable and not is_default(member, field, defaults):
+                reason = "has a value, and does not exist at this version"
+                raise UnsupportedVersion(name, version, reason, field.name)
+        elif not field.is_tagged(version) or not is_default(member, field, defaults):
+            node[field.json_name] = _field_to_json(member, field, name, version)
+    return node
+
+
+def _field_to_json(member: Any, field: Field, name: str, version: int) -> Any:
+    if member is None:
+        if field.nullable == NO_VERSIONS:
+            raise EncodeError(name, field.name, "is None, and must not be")
+        return None
+    if field.array:
+        return [_element_to_json(element, field, name, version) for element in member]
+    return _element_to_json(member, field, name, version)
+
+
+def _element_to_json(member: Any, field: Field, name: str, version: int) -> Any:
+    if field.struct is not None:
+        return structure_to_json(member, name, version)
+    if field.kind == "uuid":
+        return str(member)
+    if field.kind == "bytes":
+        return b64encode(member).decode("ascii")
+    # Java's converter shows records as an empty binary whatever they hold.
+    return "" if field.kind == "records" else member
+
+
+def structure_from_json(cls: type[S], node: object, name: str, version: int) -> S:
+    """Read the JSON form of a ``cls``; ``name`` is the message's. Raises DecodeError naming the field."""
+    return _Reader(name, version).structure(cls, node)
+
+
+class _Reader:
+    def __init__(self, name: str, version: int) -> None:
+        self.name = name
+        self.version = version
+        self.path: list[str] = []
+
+    def structure(self, cls: type[S], node: object) -> S:
+        members = node if isinstance(node, dict) else {}
+        values: dict[str, Any] = {}
+        for field in cls.FIELDS:
+            self.path.append(field.json_name)
+            if field.json_name in members:
+                values[field.name] = self.field(field, members[field.json_name])
+            elif field.is_present(self.version) and not field.is_tagged(self.version):
+                self.fail(f"is missing, and mandatory at version {self.version}")
+            self.path.pop()
+        return cls(**values)
+
+    def field(self, field: Field, node: object) -> Any:
+        if node is None and field.nullable != NO_VERSIONS:
+            return None
+        if not field.array:
+            return self.element(field, node)
+        if not isinstance(node, list):
+            self.fail(f"is {_kind(node)} instead of an array")
+        values = []
+        for index, element in enumerate(node):
+            self.path.append(f"[{index}]")
+            values.append(self.element(field, element))
+            self.path.pop()
+        return values if field.struct is not None else tuple(values)
+
+    def element(self, field: Field, node: object) -> Any:
+        if field.struct is not None:
+            return self.structure(field.struct, node)
+        if field.kind in _INTEGER_RANGES:
+            return self.integer(field.kind, node)
+        if field.kind == "bool":
+            return self.expect(bool, node, "true or false")
+        if field.kind == "float64":
+            return self.expect(float, node, "a number with a fraction")
+        text = self.expect(str, node, "a string")
+        if field.kind == "string":
+            return text
+        return self.identifier(text) if field.kind == "uuid" else self.binary(text)
+
+    def integer(self, kind: str, node: object) -> int:
+        if isinstance(node, bool) or not isinstance(node, int):
+            self.fail(f"is {_kind(node)} instead of an integer")
+        low, high = _INTEGER_RANGES[kind]
+        if kind == "int8" and high < node <= 256:
+            return node - 128  # What MessageUtil.jsonNodeToByte makes of it.
+        if not low <= node <= high:
+            self.fail(f"{node} does not fit {kind}")
+        return node
+
+    def identifier(self, text: str) -> Uuid:
+        try:
+            return Uuid.parse(text)
+        except ValueError as error:
+            self.fail(str(error))
+
+    def binary(self, text: str) -> bytes:
+        try:
+            return b64decode(text, validate=True)
+        except (Base64Error, ValueError) as error:
+            self.fail(f"is no base64: {error}")
+
+    def expect(self, kind: type, node: object, wanted: str) -> Any:
+        if not isinstance(node, kind):
+            self.fail(f"is {_kind(node)} instead of {wanted}")
+        return node
+
+    def fail(self, reason: str) -> NoReturn:
+        raise DecodeError(self.name, ".".join(self.path).replace(".[", "["), 0, reason)
+
+
+def _kind(node: object) -> str:
+    return {dict: "an object", list: "an array", str: "a string", type(None): "null"}.get(
+        type(node), f"{node!r}"
+    )
