@@ -45,6 +45,12 @@ def emit_index(plans: list[MessagePlan], artifacts: Mapping[str, str], source: s
     lines += _table(
         "LISTENERS: Final[dict[int, tuple[str, ...]]]", "Who serves an API: broker, controller.", listeners
     )
+    unstable = tuple(each.api_key for each in requests if each.latest_version_unstable)
+    lines += [
+        f"UNSTABLE_LATEST: Final = {unstable!r}",
+        '"""APIs whose latest version is not stable yet."""',
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -622,3 +622,6 @@ LISTENERS: Final[dict[int, tuple[str, ...]]] = {
     94: ('broker', 'controller'),
 }
 """Who serves an API: broker, controller."""
+
+UNSTABLE_LATEST: Final = (22,)
+"""APIs whose latest version is not stable yet."""

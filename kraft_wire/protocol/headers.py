@@ -1,0 +1,88 @@
+"""Requests and responses with their headers: what is inside one frame.
+
+Header versions (KIP-482): a request has header 2 from its first flexible version on, else 1; a response
+has header 1 from there on, else 0. ApiVersions responses always have header 0, so that a client can read
+the answer to a version that the server does not know.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.request_header import RequestHeader
+from kraft_wire.protocol.messages.response_header import ResponseHeader
+from kraft_wire.protocol.registry import api_name, request_class, response_class
+
+API_VERSIONS_KEY: Final = 18
+_KEY_AND_VERSION: Final = struct.Struct(">hh")
+
+
+def request_header_version(api_key: int, version: int) -> int:
+    """The header's version for a request; raises KeyError for an unknown API."""
+    return 2 if version >= request_class(api_key).FLEXIBLE_FROM else 1
+
+
+def response_header_version(api_key: int, version: int) -> int:
+    """The header's version for a response; raises KeyError for an unknown API."""
+    if api_key == API_VERSIONS_KEY:
+        return 0
+    return 1 if version >= response_class(api_key).FLEXIBLE_FROM else 0
+
+
+def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:
+    """A frame's request header and the position at which the request begins.
+
+    A null client id reads as "", as in Java. Raises DecodeError, for an unknown API too, and
+    UnsupportedVersion for an API that has no version left; whether the request's own version exists is
+    the request's to say.
+    """
+    if len(frame) < _KEY_AND_VERSION.size:
+        raise DecodeError(
+            "RequestHeader", "request_api_key", 0, f"a frame of {len(frame)} bytes holds no header"
+        )
+    api_key, version = _KEY_AND_VERSION.unpack_from(frame)
+    try:
+        request = request_class(api_key)
+    except KeyError:
+        raise DecodeError("RequestHeader", "request_api_key", 0, f"there is no API {api_key}") from None
+    if request.MAX_VERSION < request.MIN_VERSION:
+        raise UnsupportedVersion(request.NAME, version, f"API {api_key} has no version left")
+    header, end = RequestHeader.decode_from(frame, request_header_version(api_key, version), 0)
+    if header.client_id is None:
+        header.client_id = ""
+    return header, end
+
+
+def encode_request(
+    api_key: int, version: int, correlation_id: int, client_id: str | None, body: Message
+) -> bytes:
+    """A request with its header, ready for framing. Raises EncodeError or UnsupportedVersion."""
+    out: list[bytes] = []
+    header = RequestHeader(api_key, version, correlation_id, client_id)
+    header.encode_into(out, request_header_version(api_key, version))
+    body.encode_into(out, version)
+    return b"".join(out)
+
+
+def encode_response(api_key: int, version: int, correlation_id: int, body: Message) -> bytes:
+    """A response with its header, ready for framing. Raises EncodeError or UnsupportedVersion."""
+    out: list[bytes] = []
+    ResponseHeader(correlation_id).encode_into(out, response_header_version(api_key, version))
+    body.encode_into(out, version)
+    return b"".join(out)
+
+
+def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Message]:
+    """A frame's correlation id and response. Raises DecodeError or UnsupportedVersion."""
+    header, end = ResponseHeader.decode_from(frame, response_header_version(api_key, version), 0)
+    body, _ = response_class(api_key).decode_from(frame, version, end)
+    return header.correlation_id, body
+
+
+def describe_request(header: RequestHeader) -> str:
+    """A request in one phrase, for logs: ``CreateTopics v7 correlation 12 client "admin"``."""
+    name = api_name(header.request_api_key)
+    return f"{name} v{header.request_api_version} correlation {header.correlation_id} client {header.client_id!r}"

@@ -1,0 +1,67 @@
+"""Generated classes by key or name, imported when they are first asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import (
+    LISTENERS,
+    METADATA_RECORDS,
+    MODULES,
+    REQUESTS,
+    RESPONSES,
+    UNSTABLE_LATEST,
+)
+
+API_KEYS: Final = tuple(REQUESTS)
+"""Every API key, ascending; APIs without a version left are among them."""
+METADATA_RECORD_KEYS: Final = tuple(METADATA_RECORDS)
+"""Every id of a record of __cluster_metadata, ascending."""
+
+
+@cache
+def message_class(name: str) -> type[Message]:
+    """The class of a message by its schema's name; raises KeyError for an unknown one."""
+    module = import_module(f"kraft_wire.protocol.messages.{MODULES[name]}")
+    found: type[Message] = getattr(module, name)
+    return found
+
+
+@cache
+def request_class(api_key: int) -> type[Message]:
+    """The request of an API; raises KeyError for an unknown one."""
+    return message_class(REQUESTS[api_key])
+
+
+@cache
+def response_class(api_key: int) -> type[Message]:
+    """The response of an API; raises KeyError for an unknown one."""
+    return message_class(RESPONSES[api_key])
+
+
+@cache
+def metadata_record_class(record_key: int) -> type[Message]:
+    """A record of __cluster_metadata by its id; raises KeyError for an unknown one."""
+    return message_class(METADATA_RECORDS[record_key])
+
+
+def api_name(api_key: int) -> str:
+    """An API's name as Kafka logs it ("CreateTopics"); raises KeyError for an unknown one."""
+    return REQUESTS[api_key].removesuffix("Request")
+
+
+def api_listeners(api_key: int) -> tuple[str, ...]:
+    """Who serves an API: "broker", "controller", both or nobody; raises KeyError for an unknown one."""
+    return LISTENERS[api_key]
+
+
+def stable_versions(api_key: int) -> tuple[int, int]:
+    """The first and last version of an API that may be advertised; the last is below the first where none may.
+
+    A latest version that its schema calls unstable is left out, as with unstable.api.versions.enable=false.
+    """
+    request = request_class(api_key)
+    return request.MIN_VERSION, request.MAX_VERSION - (api_key in UNSTABLE_LATEST)
