@@ -14,7 +14,7 @@ from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.request_header import RequestHeader
 from kraft_wire.protocol.messages.response_header import ResponseHeader
-from kraft_wire.protocol.registry import api_name, request_class, response_class
+from kraft_wire.protocol.registry import request_class, response_class
 
 API_VERSIONS_KEY: Final = 18
 _KEY_AND_VERSION: Final = struct.Struct(">hh")
@@ -80,9 +80,3 @@ def decode_response(api_key: int, version: int, frame: bytes) -> tuple[int, Mess
     header, end = ResponseHeader.decode_from(frame, response_header_version(api_key, version), 0)
     body, _ = response_class(api_key).decode_from(frame, version, end)
     return header.correlation_id, body
-
-
-def describe_request(header: RequestHeader) -> str:
-    """A request in one phrase, for logs: ``CreateTopics v7 correlation 12 client "admin"``."""
-    name = api_name(header.request_api_key)
-    return f"{name} v{header.request_api_version} correlation {header.correlation_id} client {header.client_id!r}"

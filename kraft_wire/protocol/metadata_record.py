@@ -1,4 +1,4 @@
-"""Metadata records as values in __cluster_metadata: frame version, record id, record version, then the record.
+"""Metadata records as values in __cluster_metadata: frame version, record id, record version, record.
 
 Kafka's MetadataRecordSerde; all three prefixes are unsigned varints, and the frame version is always 1.
 """
@@ -25,7 +25,10 @@ def encode_metadata_record(record: Message, version: int) -> bytes:
 
 
 def decode_metadata_record(data: bytes) -> tuple[Message, int]:
-    """A record and its version from its value. Raises DecodeError, for trailing bytes too, or UnsupportedVersion."""
+    """A record and its version from its value.
+
+    Raises DecodeError, for trailing bytes too, or UnsupportedVersion.
+    """
     # The common case: three prefixes of one byte each.
     if len(data) > 3 and data[0] == FRAME_VERSION and data[1] < 0x80 and data[2] < 0x80:
         key, version, pos = data[1], data[2], 3

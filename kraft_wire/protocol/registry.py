@@ -59,7 +59,7 @@ def api_listeners(api_key: int) -> tuple[str, ...]:
 
 
 def stable_versions(api_key: int) -> tuple[int, int]:
-    """The first and last version of an API that may be advertised; the last is below the first where none may.
+    """The first and last version of an API that may be advertised; last below first where none may.
 
     A latest version that its schema calls unstable is left out, as with unstable.api.versions.enable=false.
     """
