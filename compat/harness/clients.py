@@ -76,6 +76,10 @@ def wait_for_isr(client: AdminClient, topic: str, isr: Iterable[int], timeout_s:
     wait_until(settled, f"{topic} to have ISR {sorted(expected)}", timeout_s)
 
 
+def wait_for_absence(client: AdminClient, topic: str, timeout_s: float = 30.0) -> None:
+    wait_until(lambda: topic not in topics(client), f"{topic} to be gone", timeout_s)
+
+
 def produce(addresses: str, topic: str, values: Iterable[bytes], *, idempotent: bool = False) -> None:
     """Produce all, and raise ProcessFailed unless each was acknowledged by all in-sync replicas."""
     failures: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from confluent_kafka.admin import AdminClient
@@ -54,7 +54,7 @@ class Cluster:
     def format_controller(self) -> None:
         self.controller.format(self.cluster_id, "--standalone", *release_options(self.broker_jars))
 
-    def add_broker(self, node_id: int, extra_properties: Mapping[str, str] | None = None) -> JvmBroker:
+    def add_broker(self, node_id: int, log_dir_count: int = 1) -> JvmBroker:
         """A formatted broker, not started."""
         broker = JvmBroker(
             self.workspace,
@@ -62,24 +62,33 @@ class Cluster:
             self.broker_jars,
             self.tool_server,
             self.controller.address,
-            extra_properties,
+            log_dir_count,
         )
         broker.format(self.cluster_id)
         self.brokers[node_id] = broker
         return broker
 
-    def start(self, broker_count: int) -> None:
-        """Format, start everything, and wait until every broker is unfenced."""
+    def start(self, log_dir_counts: Sequence[int]) -> None:
+        """Format and start everything, one broker an entry, and wait until every broker is unfenced."""
         self.format_controller()
         self.controller.start()
-        for node_id in range(1, broker_count + 1):
-            self.add_broker(node_id).start()
+        for node_id, log_dir_count in enumerate(log_dir_counts, start=1):
+            self.add_broker(node_id, log_dir_count).start()
         self.controller.wait_until_ready()
         for broker in self.brokers.values():
             broker.wait_until_ready()
         wait_until(
             lambda: clients.live_brokers(self.admin()) == set(self.brokers), "all brokers in the metadata"
         )
+
+    def hand_over(self, to: ControllerKind) -> None:
+        """Stop the controller and start one of the other kind in its place, on its folder."""
+        self.controller.stop()
+        successor = make_controller(self.workspace, self.tool_server, to)
+        successor.take_over(self.controller)
+        self.controller = successor
+        self.controller.start()
+        self.controller.wait_until_ready()
 
     @property
     def bootstrap(self) -> str:

@@ -15,6 +15,7 @@ from compat.harness.paths import COMMAND, NODE_LOGGING, ROOT, MissingComponent
 from compat.harness.ports import HOST, free_port
 from compat.harness.processes import ManagedProcess, ProcessFailed, Workspace
 from compat.harness.tool_server import JVM_OPTIONS, ToolServer
+from compat.harness.wire import wait_until_active
 
 EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
 
@@ -61,6 +62,12 @@ class Node(ABC):
     @abstractmethod
     def stop(self, timeout_s: float = 60.0) -> None:
         """SIGTERM and wait; raises ProcessFailed unless it ends as a graceful stop does."""
+
+    def take_over(self, other: Node) -> None:
+        """Be the node that ``other`` was: its address, its folder, its properties file. Before ``start``."""
+        self.port = other.port
+        self.data_folder = other.data_folder
+        self.properties_file = other.properties_file
 
     def kill(self) -> None:
         """SIGKILL and wait."""
@@ -123,7 +130,7 @@ class JvmBroker(JvmNode):
         jars: KafkaJars,
         tools: ToolServer,
         controller_address: str,
-        extra_properties: Mapping[str, str] | None = None,
+        log_dir_count: int = 1,
     ) -> None:
         super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools, heap="256m")
         self.write_properties(
@@ -134,7 +141,7 @@ class JvmBroker(JvmNode):
                 "controller.listener.names": "CONTROLLER",
                 "listeners": f"PLAINTEXT://{self.address}",
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                "log.dirs": str(self.data_folder),
+                "log.dirs": ",".join(str(folder) for folder in self.log_folders(log_dir_count)),
                 "auto.create.topics.enable": "false",
                 "offsets.topic.num.partitions": "1",
                 "offsets.topic.replication.factor": "1",
@@ -145,9 +152,13 @@ class JvmBroker(JvmNode):
                 "num.network.threads": "2",
                 "num.io.threads": "2",
                 "background.threads": "2",
-                **(extra_properties or {}),
             }
         )
+
+    def log_folders(self, count: int) -> list[Path]:
+        """``data``, ``data-2``, ``data-3`` ..."""
+        others = [self.data_folder.with_name(f"data-{nth}") for nth in range(2, count + 1)]
+        return [self.data_folder, *others]
 
 
 def controller_properties(
@@ -185,6 +196,7 @@ class JvmController(JvmNode):
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         super().wait_until_ready(timeout_s)
+        wait_until_active(self.running_process, self.port, timeout_s)
 
 
 class OurController(Node):
@@ -212,7 +224,7 @@ class OurController(Node):
         )
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
-        pass
+        wait_until_active(self.running_process, self.port, timeout_s)
 
     def stop(self, timeout_s: float = 30.0) -> None:
         exit_code = self.running_process.terminate(timeout_s)

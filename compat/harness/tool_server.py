@@ -1,4 +1,4 @@
-"""One JVM that runs Kafka's command-line tools one after the other (Java half: compat/java/ToolServer.java)."""
+"""One JVM that runs Kafka tools one after the other (its Java half: compat/java/ToolServer.java)."""
 
 from __future__ import annotations
 

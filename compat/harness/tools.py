@@ -22,6 +22,10 @@ class MetadataRecord(msgspec.Struct, frozen=True):
     version: int
     data: dict[str, Any]
 
+    def concerns(self, **fields: object) -> bool:
+        """Whether the record's fields, under Kafka's own names, have these values."""
+        return all(self.data.get(name) == value for name, value in fields.items())
+
 
 class KafkaTools:
     """One method a tool; each returns what the tool printed, and raises ProcessFailed when it fails."""
