@@ -1,0 +1,132 @@
+"""The active controller's bookkeeping: records applied before they are committed, responses that wait until they are.
+
+A handler decides on a state that already contains every earlier decision, committed or not. Its records are
+applied at once under the undo journal; its response is parked under the log end at that moment and leaves when
+the high watermark gets there. So a response never shows, or acknowledges, anything that could still be lost
+(the rule of Kafka's DeferredEventQueue). When leadership goes, everything past the high watermark is undone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from kraft_wire.controller.context import ControllerState, Result, VersionedRecord
+from kraft_wire.controller.requests import ApiRequest
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.metadata_record import encode_metadata_record
+
+MAX_RECORDS_PER_BATCH = 10_000
+"""Kafka's QuorumController.MAX_RECORDS_PER_USER_OP: an atomic decision may not be larger, others are split."""
+
+MAX_BATCH_BYTES = 8 * 1024 * 1024 - 1024
+"""Java's log accepts metadata batches of 8 MiB; the rest is room for headers."""
+
+
+class PreparedBatch(NamedTuple):
+    """Records that will be one batch of the log, with their encodings."""
+
+    records: Sequence[VersionedRecord]
+    values: tuple[bytes, ...]
+
+
+class Released(NamedTuple):
+    """A response that may leave."""
+
+    request: ApiRequest
+    response: Message
+
+
+class _Parked(NamedTuple):
+    end_offset: int
+    request: ApiRequest
+    response: Message
+
+
+def prepare(result: Result) -> list[PreparedBatch]:
+    """Encode a decision's records as the batches they will be.
+
+    Raises ApiError(POLICY_VIOLATION) when an atomic decision doesn't fit one batch (KAFKA-14204: an oversized
+    request must cost the request, not the leader).
+    """
+    batches = list(_split(result.records))
+    if result.atomic and len(batches) > 1:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"the request needs {len(result.records)} metadata records in one batch; the limits are "
+            f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
+        )
+    return batches
+
+
+def _split(records: Sequence[VersionedRecord]) -> Iterator[PreparedBatch]:
+    pending = iter(records)
+    while chunk := list(islice(pending, MAX_RECORDS_PER_BATCH)):
+        yield from _split_by_size(chunk)
+
+
+def _split_by_size(records: list[VersionedRecord]) -> Iterator[PreparedBatch]:
+    values = tuple(encode_metadata_record(record, version) for record, version in records)
+    # A record's own framing in a batch takes at most 20 bytes.
+    if sum(map(len, values)) + 20 * len(values) <= MAX_BATCH_BYTES:
+        yield PreparedBatch(records, values)
+    elif len(records) == 1:
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"one {records[0][0].NAME} takes {len(values[0])} bytes; a batch holds {MAX_BATCH_BYTES}",
+        )
+    else:
+        middle = len(records) // 2
+        yield from _split_by_size(records[:middle])
+        yield from _split_by_size(records[middle:])
+
+
+class SpeculativeWrites:
+    """What has been decided but not committed: applied records and parked responses."""
+
+    def __init__(self, state: ControllerState) -> None:
+        self._state = state
+        self._parked: deque[_Parked] = deque()
+        self._committed_offset = 0
+
+    def begin(self, committed_offset: int) -> None:
+        """From here on changes can be undone, down to ``committed_offset``."""
+        self._committed_offset = committed_offset
+        self._state.metadata.start_recording()
+
+    def apply(self, batch: PreparedBatch, base_offset: int) -> None:
+        """Replay a batch that was just appended at ``base_offset``."""
+        replay = self._state.metadata.replay
+        for offset, (record, _) in enumerate(batch.records, base_offset):
+            replay(record, offset)
+        self._state.next_offset = base_offset + len(batch.records)
+
+    def release_when_committed(
+        self, request: ApiRequest, response: Message, log_end_offset: int
+    ) -> Released | None:
+        """The response if all below ``log_end_offset`` is committed; otherwise it is parked."""
+        if log_end_offset <= self._committed_offset:
+            return Released(request, response)
+        self._parked.append(_Parked(log_end_offset, request, response))
+        return None
+
+    def committed(self, high_watermark: int) -> list[Released]:
+        """The responses that ``high_watermark`` releases, in the order in which they were decided."""
+        self._committed_offset = high_watermark
+        self._state.metadata.forget_below(high_watermark)
+        released = []
+        while self._parked and self._parked[0].end_offset <= high_watermark:
+            _, request, response = self._parked.popleft()
+            released.append(Released(request, response))
+        return released
+
+    def revert(self) -> list[ApiRequest]:
+        """Undo everything that is not committed; returns the requests whose responses can't be given any more."""
+        self._state.metadata.undo_to(self._committed_offset)
+        self._state.metadata.stop_recording()
+        requests = [parked.request for parked in self._parked]
+        self._parked.clear()
+        return requests

@@ -1,0 +1,364 @@
+"""A node without I/O: raft core and controller state behind one ``step(event, now) -> effects``.
+
+Raft's RPCs go to the core; everything else goes to its handler. What the core decides comes back as effects: some
+are for the owner (append, reply, persist), some move this state machine (a high watermark, a leadership). The
+server executes effects on sockets and files, the simulator on its own.
+
+Becoming active (Kafka's QuorumController.claim): raft makes the node leader; when its own first record is
+committed, everything before it is too and is replayed; only then the node processes writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import msgspec
+
+from kraft_wire.controller import consumer_fetch, envelope
+from kraft_wire.controller.activation import activation_result
+from kraft_wire.controller.apis import APIS, AnsweredBy, Api
+from kraft_wire.controller.consumer_fetches import ConsumerFetches, ParkedFetch
+from kraft_wire.controller.context import Context, ControllerState, Entropy, Result, VersionedRecord
+from kraft_wire.controller.controller import PreparedBatch, SpeculativeWrites, prepare
+from kraft_wire.controller.periodic import Schedule
+from kraft_wire.controller.periodic_tasks import periodic_tasks
+from kraft_wire.controller.requests import (
+    Activated,
+    ApiRequest,
+    CommittedBatches,
+    HandlerFailed,
+    Peer,
+    ReadCommitted,
+    SnapshotFailed,
+    WriteSnapshot,
+)
+from kraft_wire.controller.snapshot_policy import SnapshotPolicy
+from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft import events as raft_events
+from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.events import Now
+
+API_VERSIONS = 18
+ENVELOPE = 58
+FETCH = 1
+LIST_OFFSETS = 2
+CONTROLLER_REGISTRATION = 70
+
+NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed
+NodeEffect = raft_effects.Effect | ReadCommitted | WriteSnapshot | Activated | HandlerFailed
+
+
+class Forwarded(msgspec.Struct, frozen=True):
+    """The token of a request that came inside a broker's Envelope."""
+
+    outer: Hashable
+    inner: envelope.ForwardedRequest
+
+
+class Node:
+    """One controller: call ``step`` with each event, execute what it returns in order.
+
+    ``start_offset`` is the end of the snapshot that ``state`` was loaded from (0 for none). ``bootstrap`` are
+    the records that the first leader of an empty log writes. ``registration`` is what this controller tells of
+    itself when it becomes active (KIP-919).
+    """
+
+    def __init__(
+        self,
+        core: RaftCore,
+        state: ControllerState,
+        entropy: Entropy,
+        *,
+        start_offset: int,
+        bootstrap: Sequence[VersionedRecord],
+        registration: ControllerRegistrationRequest,
+    ) -> None:
+        self.core = core
+        self.state = state
+        self._entropy = entropy
+        self._bootstrap = bootstrap
+        self._registration = registration
+        self._writes = SpeculativeWrites(state)
+        self._consumers = ConsumerFetches()
+        self._schedule = Schedule(periodic_tasks(state.settings))
+        self._snapshots = SnapshotPolicy(
+            state.settings.metadata_log_max_record_bytes_between_snapshots,
+            state.settings.metadata_log_max_snapshot_interval_ms,
+        )
+        self._applied_end = start_offset
+        self._is_active = False
+        self._reading_to: int | None = None
+        self._high_watermark = 0
+        self._effects: list[NodeEffect] = []
+        self._now = Now(0, 0)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this node processes writes."""
+        return self._is_active
+
+    def next_deadline_ms(self) -> int | None:
+        """The monotonic time by which the owner has to send a Tick."""
+        deadlines = (
+            self.core.next_deadline_ms(),
+            self._schedule.next_deadline_ms(),
+            self._snapshots.deadline_ms(),
+            self._consumers.next_deadline_ms(),
+        )
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def step(self, event: NodeEvent, now: Now) -> list[NodeEffect]:
+        """Take one event in; returns what is to be done, in order."""
+        self._now = now
+        self._effects = []
+        match event:
+            case ApiRequest():
+                self._serve(event)
+            case CommittedBatches():
+                self._replay(event)
+            case SnapshotFailed():
+                self._snapshots.finished()
+            case raft_events.RequestAbandoned(token):
+                self._consumers.abandon(token)
+                self._drive(event)
+            case raft_events.SnapshotWritten():
+                self._snapshots.finished()
+                self._drive(event)
+            case raft_events.Tick():
+                self._drive(event)
+                self._run_periodic_tasks()
+                self._answer_consumers()
+                self._maybe_snapshot()
+            case _:
+                self._drive(event)
+        return self._effects
+
+    # Raft: events in, effects out; those that concern the controller are acted on after all are passed on,
+    # so that whatever the controller appends comes after whatever the core appended.
+
+    def _drive(self, event: raft_events.Event) -> None:
+        reactions = []
+        for effect in self.core.step(event, self._now):
+            match effect:
+                case (
+                    raft_effects.HighWatermarkAdvanced()
+                    | raft_effects.BecameLeader()
+                    | raft_effects.LostLeadership()
+                ):
+                    reactions.append(effect)
+                case raft_effects.Reply(token, response):
+                    self._reply(token, response)
+                case raft_effects.AppendBatch():
+                    self._effects.append(effect)
+                    self._snapshots.committed(len(effect.data), self._now.monotonic_ms)
+                case _:
+                    self._effects.append(effect)
+        for reaction in reactions:
+            self._react(reaction)
+
+    def _react(
+        self,
+        effect: raft_effects.HighWatermarkAdvanced | raft_effects.BecameLeader | raft_effects.LostLeadership,
+    ) -> None:
+        match effect:
+            case raft_effects.HighWatermarkAdvanced(offset):
+                self._on_high_watermark(offset)
+            case raft_effects.BecameLeader():
+                self._mirror_raft()
+                self._maybe_activate()
+            case raft_effects.LostLeadership():
+                self._deactivate()
+        self._effects.append(effect)
+
+    def _mirror_raft(self) -> None:
+        self.state.leader_id = self.core.leader_id if self.core.leader_id is not None else -1
+        self.state.epoch = self.core.epoch
+        self.state.kraft_version = self.core.kraft_version
+        self.state.voter_ids = tuple(self.core.voters.ids)
+
+    def _on_high_watermark(self, offset: int) -> None:
+        self._high_watermark = offset
+        if self._is_active:
+            for token, response in self._writes.committed(offset):
+                self._reply(token, response)
+            self._maybe_snapshot()
+        else:
+            self._read_on()
+            self._maybe_activate()
+        self._answer_consumers()
+
+    # A node that is not active follows the committed log.
+
+    def _read_on(self) -> None:
+        if self._reading_to is None and self._applied_end < self._high_watermark:
+            self._reading_to = self._high_watermark
+            self._effects.append(ReadCommitted(self._applied_end, self._high_watermark))
+
+    def _replay(self, event: CommittedBatches) -> None:
+        for batch in event.batches:
+            self._replay_batch(batch)
+        if self._reading_to is not None and event.end_offset >= self._reading_to:
+            self._reading_to = None
+            self._read_on()
+            self._maybe_activate()
+            self._maybe_snapshot()
+
+    def _replay_batch(self, batch: Batch) -> None:
+        if not batch.header.is_control:
+            for record in iter_records(batch):
+                metadata_record, _ = decode_metadata_record(record.value)
+                self.state.metadata.replay(metadata_record, record.offset)
+        self._applied_end = batch.header.next_offset
+        self._snapshots.committed(batch.header.size_bytes, self._now.monotonic_ms)
+
+    # The active controller.
+
+    def _maybe_activate(self) -> None:
+        caught_up = self._applied_end == self.core.log_end_offset
+        if self._is_active or not self.core.is_leader or not caught_up:
+            return
+        self._is_active = True
+        self._mirror_raft()
+        self._writes.begin(self._applied_end)
+        self.state.sessions.activate(self.state.metadata.brokers.values(), self._now.monotonic_ms)
+        self.state.next_offset = self.core.log_end_offset
+        context = self._context(OURSELVES)
+        self._append(prepare(activation_result(self.state, self._bootstrap, context)))
+        self._decide(ApiRequest(None, CONTROLLER_REGISTRATION, 0, self._registration, OURSELVES))
+        self._schedule.activate(self._now.monotonic_ms)
+        self._effects.append(Activated(self.core.epoch))
+
+    def _deactivate(self) -> None:
+        self._mirror_raft()
+        if not self._is_active:
+            return
+        self._is_active = False
+        self._schedule.deactivate()
+        for request in self._writes.revert():
+            self._refuse(request, ErrorCode.NOT_CONTROLLER, "leadership moved before this was committed")
+        self._applied_end = self._high_watermark
+
+    def _run_periodic_tasks(self) -> None:
+        if not self._is_active:
+            return
+        for task in self._schedule.take_due(self._now.monotonic_ms):
+            self.state.next_offset = self.core.log_end_offset
+            done = task.run(self.state, self._context(OURSELVES))
+            self._append(prepare_records(done.records, atomic=False))
+            if done.more:
+                self._schedule.continue_soon(task, self._now.monotonic_ms)
+
+    # Requests.
+
+    def _serve(self, request: ApiRequest) -> None:
+        api = APIS[request.api_key]
+        match api.answered_by:
+            case AnsweredBy.HANDLER if api.is_write and not self._is_active:
+                self._refuse(request, ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
+            case AnsweredBy.HANDLER:
+                self._decide(request)
+            case AnsweredBy.RAFT if is_consumer_fetch(request.request):
+                self._serve_consumer_fetch(request)
+            case AnsweredBy.RAFT:
+                self._drive(
+                    raft_events.RpcRequest(
+                        request.token, request.request, request.version, request.peer.listener
+                    )
+                )
+            case AnsweredBy.NODE if request.api_key == ENVELOPE:
+                self._serve_envelope(request)
+            case AnsweredBy.NODE:
+                self._serve_list_offsets(request)
+
+    def _decide(self, request: ApiRequest) -> None:
+        """Let the handler decide on what is applied, append its records, answer when all of that is committed."""
+        self.state.next_offset = self.core.log_end_offset
+        api = APIS[request.api_key]
+        try:
+            result = api.handler()(
+                self.state, request.request, request.version, self._context(request.peer)
+            )
+            batches = prepare(result)
+        except ApiError as error:
+            self._refuse(request, error.code, error.message)
+            return
+        except Exception as error:  # noqa: BLE001 - a defect on one request must not cost the process: nothing was changed
+            self._effects.append(HandlerFailed(request.api_key, request.version, error))
+            self._refuse(request, ErrorCode.UNKNOWN_SERVER_ERROR, "the controller failed on this request")
+            return
+        self._append(batches)
+        released = self._writes.release_when_committed(request, result.response, self._seen_end(request))
+        if released is not None:
+            self._reply(request.token, released.response)
+
+    def _seen_end(self, request: ApiRequest) -> int:
+        """The end of what a response just made may reveal: it waits until that is committed.
+
+        A node that isn't active applies committed records only. ApiVersions reveals nothing but features, and is
+        what peers ask first: it must not wait for a majority that may be gone.
+        """
+        if not self._is_active:
+            return 0
+        if request.api_key == API_VERSIONS:
+            return self.state.metadata.features.epoch + 1
+        return self.core.log_end_offset
+
+    def _append(self, batches: Iterable[PreparedBatch]) -> None:
+        for batch in batches:
+            base_offset = self.core.log_end_offset
+            self._drive(raft_events.Propose(batch.values))
+            self._writes.apply(batch, base_offset)
+
+    def _refuse(self, request: ApiRequest, code: ErrorCode, text: str) -> None:
+        api = APIS[request.api_key]
+        self._reply(request.token, api.error_response(request.request, request.version, code, text))
+
+    def _reply(self, token: Hashable, response: Message) -> None:
+        match token:
+            case None:
+                return
+            case Forwarded(outer, inner):
+                self._effects.append(raft_effects.Reply(outer, envelope.wrap(inner, response)))
+            case _:
+                self._effects.append(raft_effects.Reply(token, response))
+
+    def _context(self, peer: Peer) -> Context:
+        return Context(
+            monotonic_ms=self._now.monotonic_ms,
+            wall_ms=self._now.wall_ms,
+            entropy=self._entropy,
+            principal=peer.principal,
+            listener=peer.listener,
+            client_id=peer.client_id,
+            client_address=peer.address,
+        )
+
+    # Requests that a broker forwards for its clients.
+
+    def _serve_envelope(self, request: ApiRequest) -> None:
+        try:
+            inner = envelope.unwrap(request.request)
+        except ApiError as error:
+            self._refuse(request, error.code, error.message)
+            return
+        self._serve(
+            ApiRequest(
+                token=Forwarded(request.token, inner),
+                api_key=inner.api_key,
+                version=inner.version,
+                request=inner.request,
+                peer=Peer(
+                    listener=request.peer.listener,
+                    address=inner.client_address,
+                    client_id=inner.client_id,
+                    principal=inner.principal,
+                ),
+            )
+        )

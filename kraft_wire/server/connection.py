@@ -1,0 +1,161 @@
+"""One client's connection: bytes to requests, responses back in the order of the requests.
+
+Kafka's rule is that a connection's responses leave in the order in which its requests came. Requests are handed
+on as soon as they are whole, up to ``MAX_PIPELINED`` of them; past that the socket isn't read until a response
+has left, so that a client that only sends, or never reads, costs a bounded amount of memory.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from kraft_wire.controller.apis import served_versions
+from kraft_wire.controller.requests import ApiRequest, Peer
+from kraft_wire.protocol.errors import ProtocolError
+from kraft_wire.protocol.framing import FrameReader, frame
+from kraft_wire.protocol.headers import decode_request_header, encode_response
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.registry import api_name, request_class
+from kraft_wire.server.logging import get_logger
+
+MAX_PIPELINED = 128
+RECEIVE_BYTES = 64 * 1024
+API_VERSIONS = 18
+
+log = get_logger("connection")
+
+
+class UnservedApi(ProtocolError):
+    """The request names an API, or a version of it, that this listener doesn't serve."""
+
+
+class Slot:
+    """The place of one response in a connection's order. Serves as the request's token."""
+
+    __slots__ = ("_connection", "api_key", "correlation_id", "payload", "version")
+
+    def __init__(self, connection: Connection, api_key: int, version: int, correlation_id: int) -> None:
+        self._connection = connection
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.payload: bytes | None = None
+
+    def answer(self, response: Message) -> None:
+        """Encode the response into its place; it leaves when those before it have left."""
+        self.payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
+        self._connection.wake_writer()
+
+
+class Limits:
+    """What one connection may use: bytes a frame, milliseconds of silence."""
+
+    def __init__(self, max_frame_bytes: int, max_idle_ms: int) -> None:
+        self.max_frame_bytes = max_frame_bytes
+        self.max_idle_ms = max_idle_ms
+
+
+class Connection:
+    """Runs until the peer goes, breaks the protocol, is silent for too long, or the server stops."""
+
+    def __init__(
+        self,
+        stream: trio.SocketStream,
+        listener: str,
+        limits: Limits,
+        submit: Callable[[ApiRequest], None],
+        abandon: Callable[[Slot], None],
+    ) -> None:
+        self._stream = stream
+        self._listener = listener
+        self._limits = limits
+        self._submit = submit
+        self._abandon = abandon
+        self._frames = FrameReader(limits.max_frame_bytes)
+        self._slots: deque[Slot] = deque()
+        self._writer_wanted = trio.Event()
+        self._room = trio.Event()
+        self._closed = False
+        self._address = _peer_address(stream)
+
+    async def run(self) -> None:
+        """Serve the peer. Whatever it does wrong costs this connection only."""
+        log.debug("connection opened", peer=self._address, listener=self._listener)
+        try:
+            async with self._stream, trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                await self._read()
+                nursery.cancel_scope.cancel()
+        except* ProtocolError as errors:
+            for error in errors.exceptions:
+                log.warning("connection closed: bad request", peer=self._address, error=str(error))
+        except* (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as errors:
+            log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
+        finally:
+            self._closed = True
+            for slot in self._slots:
+                if slot.payload is None:
+                    self._abandon(slot)
+        log.debug("connection closed", peer=self._address)
+
+    async def _read(self) -> None:
+        while data := await self._receive():
+            self._frames.feed(data)
+            while (whole := self._frames.next_frame()) is not None:
+                await self._wait_for_room()
+                self._dispatch(whole)
+
+    async def _receive(self) -> bytes | bytearray:
+        """The next bytes; empty at the end of the stream or after too long a silence with nothing in flight."""
+        while True:
+            with trio.move_on_after(self._limits.max_idle_ms / 1000):
+                return await self._stream.receive_some(RECEIVE_BYTES)
+            if not self._slots:
+                log.info("connection closed: idle", peer=self._address, max_idle_ms=self._limits.max_idle_ms)
+                return b""
+
+    async def _wait_for_room(self) -> None:
+        while len(self._slots) >= MAX_PIPELINED:
+            self._room = trio.Event()
+            await self._room.wait()
+
+    def _dispatch(self, whole: bytes) -> None:
+        header, body_offset = decode_request_header(whole)
+        api_key, version = header.request_api_key, header.request_api_version
+        slot = Slot(self, api_key, version, header.correlation_id)
+        served = served_versions(api_key)
+        if served is None or not (served[0] <= version <= served[1] or api_key == API_VERSIONS):
+            raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
+        request_type = request_class(api_key)
+        # An ApiVersions request from the future is answered, in version 0, with what is served (KIP-511).
+        if version > served[1]:
+            request, slot.version = request_type(), 0
+        else:
+            request, _ = request_type.decode_from(whole, version, body_offset)
+        self._slots.append(slot)
+        peer = Peer(listener=self._listener, address=self._address, client_id=header.client_id or "")
+        self._submit(ApiRequest(slot, api_key, version, request, peer))
+
+    def wake_writer(self) -> None:
+        """A response has come; it may be the one whose turn it is."""
+        self._writer_wanted.set()
+
+    async def _write(self) -> None:
+        while True:
+            await self._writer_wanted.wait()
+            self._writer_wanted = trio.Event()
+            ready = []
+            while self._slots and (payload := self._slots[0].payload) is not None:
+                self._slots.popleft()
+                ready.append(payload)
+            if ready:
+                self._room.set()
+                await self._stream.send_all(b"".join(ready) if len(ready) > 1 else ready[0])
+
+
+def _peer_address(stream: trio.SocketStream) -> str:
+    host, port, *_ = stream.socket.getpeername()
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
