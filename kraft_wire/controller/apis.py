@@ -1,7 +1,8 @@
 """The APIs that this node serves: one table of versions, of who answers, and of what a broker may forward.
 
-ApiVersions advertises exactly this table. A broker offers its own clients the versions of a forwardable API that
-both sides know (Kafka's ApiVersionsResponse), so a missing row here is an API that clients of every broker lose.
+ApiVersions advertises exactly this table. A broker offers its own clients the versions of a forwardable API
+that both sides know (Kafka's ApiVersionsResponse), so a missing row here is an API that clients of every
+broker lose.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.registry import api_name, response_class
 
 Handler = Callable[[ControllerState, Any, int, Context], Result]
-"""``handle(state, request, version, context)``: see ``Result``; raises ApiError where all of the request fails."""
+"""``handle(state, request, version, context)``: see ``Result``; raises ApiError where all of the request
+fails."""
 
 ErrorResponder = Callable[[Any, int, ErrorCode, str], Message]
 """``error_response(request, version, code, message)``: the API's own form of "all of it failed"."""
@@ -63,7 +65,8 @@ class Api(msgspec.Struct, frozen=True):
         return self.min_version <= version <= self.max_version
 
     def handler(self) -> Handler:
-        """The function that answers; only for rows answered by a handler. Its module is imported on first use."""
+        """The function that answers; only for rows answered by a handler. Its module is imported on first
+        use."""
         return cast(Handler, _member(self.module, "handle"))
 
     def error_response(self, request: Message, version: int, code: ErrorCode, message: str = "") -> Message:

@@ -46,17 +46,6 @@ class ConfigSource(IntEnum):
     GROUP = 8
 
 
-class ResourceType(IntEnum):
-    """What a configuration belongs to (ConfigResource.Type); also the ids in ConfigRecord."""
-
-    UNKNOWN = 0
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
 class InvalidConfigValue(Exception):
     """A value that its key refuses: which key, which value, why."""
 
@@ -83,7 +72,8 @@ class Synonym(msgspec.Struct, frozen=True, gc=False):
 class ConfigKey(msgspec.Struct, frozen=True, gc=False):
     """One key as Kafka defines it. ``default`` is text, None where there is none; bounds are inclusive.
 
-    ``allowed_in_any_case`` holds upper-case names. ``distinct`` lists repeat nothing. ``rule`` names a check that only code expresses.
+    ``allowed_in_any_case`` holds upper-case names. ``distinct`` lists repeat nothing. ``rule`` names a check
+    that only code expresses.
     """
 
     name: str

@@ -1,0 +1,277 @@
+"""Which configuration keys there are, and what a topic's value of one is after all layers.
+
+The tables (``config_tables``) are loaded on first use. A topic's effective value is the first of: set on the
+topic, set dynamically on this node, set dynamically on all brokers, in this node's properties file, Kafka's
+default; below the topic a key goes by its broker synonyms, in their order (KafkaConfigSchema).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from kraft_wire.controller.config_types import (
+    ConfigKey,
+    ConfigSource,
+    ConfigType,
+    InvalidConfigValue,
+    Synonym,
+)
+from kraft_wire.controller.context import ControllerState
+from kraft_wire.metadata.configs import ResourceType
+from kraft_wire.protocol.errors import ApiError, ErrorCode
+
+ALL_BROKERS: Final = ""
+"""The name of the resource whose values count for every broker."""
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
+
+class EffectiveConfig(msgspec.Struct, frozen=True, gc=False):
+    """What a key's value is, and where it comes from. ``value`` is real even where ``sensitive``: never show
+    it then.
+
+    ``synonym`` is the key under which the value was found.
+    """
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    type: ConfigType
+    synonym: str
+
+
+def topic_keys() -> Mapping[str, ConfigKey]:
+    """Topic keys by name, in their order."""
+    return _keys("TOPIC")
+
+
+def broker_keys() -> Mapping[str, ConfigKey]:
+    """Keys of a node's properties file by name."""
+    return _keys("BROKER")
+
+
+def group_keys() -> Mapping[str, ConfigKey]:
+    """Group keys by name."""
+    return _keys("GROUP")
+
+
+def client_metrics_keys() -> Mapping[str, ConfigKey]:
+    """Keys of client metrics subscriptions by name."""
+    return _keys("CLIENT_METRICS")
+
+
+def broker_key(name: str) -> ConfigKey | None:
+    """A broker key, also one that can be set only dynamically."""
+    return broker_keys().get(name) or _keys("BROKER_DYNAMIC_ONLY").get(name)
+
+
+def keys_of(resource_type: int) -> Mapping[str, ConfigKey]:
+    """The keys that resources of this type have; none for a type without configuration."""
+    tables = {
+        ResourceType.TOPIC.value: topic_keys,
+        ResourceType.BROKER.value: broker_keys,
+        ResourceType.GROUP.value: group_keys,
+        ResourceType.CLIENT_METRICS.value: client_metrics_keys,
+    }
+    table = tables.get(resource_type)
+    return table() if table else {}
+
+
+def is_dynamic_broker_key(name: str) -> bool:
+    """Whether brokers take this key while they run."""
+    from kraft_wire.controller.config_tables import BROKER_DYNAMIC
+
+    return name in BROKER_DYNAMIC
+
+
+def topic_synonyms(name: str) -> tuple[Synonym, ...]:
+    """The broker keys that a topic key falls back on, the strongest first."""
+    from kraft_wire.controller.config_tables import TOPIC_SYNONYMS
+
+    return TOPIC_SYNONYMS.get(name, ())
+
+
+def group_synonym(name: str) -> str | None:
+    """The broker key that a group key falls back on."""
+    from kraft_wire.controller.config_tables import GROUP_SYNONYMS
+
+    return GROUP_SYNONYMS.get(name)
+
+
+def effective_topic_configs(state: ControllerState, overrides: Mapping[str, str]) -> list[EffectiveConfig]:
+    """All values of a topic with ``overrides`` set on it, by name; internal keys only where they are set."""
+    layers = _layers(state)
+    return [
+        _resolve(key, overrides, layers)
+        for key in topic_keys().values()
+        if not key.internal or key.name in overrides
+    ]
+
+
+def effective_topic_config(state: ControllerState, topic_name: str, key: str) -> str:
+    """One value of a topic; "" for a key without value. Raises KeyError for an unknown key."""
+    overrides = state.metadata.configs.get(ResourceType.TOPIC, topic_name)
+    return _resolve(topic_keys()[key], overrides, _layers(state)).value or ""
+
+
+def static_min_insync_replicas(static_configs: Mapping[str, str]) -> int:
+    """This node's own min.insync.replicas: what its properties file says, or Kafka's default."""
+    key = topic_keys()[MIN_INSYNC_REPLICAS]
+    return int(static_configs.get(MIN_INSYNC_REPLICAS) or key.default or "1")
+
+
+def validate_topic_configs(
+    configs: Mapping[str, str | None],
+    *,
+    existing: Mapping[str, str] | None = None,
+    static_configs: Mapping[str, str] | None = None,
+) -> None:
+    """Check all the values that a topic is going to have (LogConfig.validate).
+
+    ``existing`` are the values it has so far, ``static_configs`` the node's properties, on which keys that
+    are not in ``configs`` fall back where two keys are compared. Raises ApiError(INVALID_CONFIG).
+    """
+    try:
+        _check_topic_configs(configs, existing or {}, static_configs or {})
+    except InvalidConfigValue as error:
+        raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
+
+def check_known(configs: Iterable[str], keys: Mapping[str, ConfigKey], what: str, code: ErrorCode) -> None:
+    """Raise ApiError(code) for a name that is no key."""
+    for name in configs:
+        if name not in keys:
+            raise ApiError(code, f"there is no {what} configuration {name}")
+
+
+def refuse_nulls(configs: Mapping[str, str | None], what: str) -> dict[str, str]:
+    """The values, none of which may be null. Raises ApiError(INVALID_CONFIG)."""
+    nulls = sorted(name for name, value in configs.items() if value is None)
+    if nulls:
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{what} configurations without a value: {', '.join(nulls)}")
+    return {name: value for name, value in configs.items() if value is not None}
+
+
+@cache
+def _keys(table: str) -> Mapping[str, ConfigKey]:
+    from kraft_wire.controller import config_tables
+
+    return {key.name: key for key in getattr(config_tables, table)}
+
+
+_Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
+
+
+def _layers(state: ControllerState) -> _Layers:
+    configs = state.metadata.configs
+    return (
+        (ConfigSource.DYNAMIC_BROKER, configs.get(ResourceType.BROKER, str(state.node_id))),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, configs.get(ResourceType.BROKER, ALL_BROKERS)),
+        (ConfigSource.STATIC_BROKER, state.settings.static_configs),
+    )
+
+
+def _resolve(key: ConfigKey, overrides: Mapping[str, str], layers: _Layers) -> EffectiveConfig:
+    if key.name in overrides:
+        return _effective(key, overrides[key.name], ConfigSource.TOPIC, key.name)
+    synonyms = topic_synonyms(key.name)
+    for source, values in layers:
+        for synonym in synonyms:
+            if (value := values.get(synonym.name)) is not None:
+                return _effective(key, synonym.convert(value), source, synonym.name)
+    return _effective(key, key.default, ConfigSource.DEFAULT, key.name)
+
+
+def _effective(key: ConfigKey, value: str | None, source: ConfigSource, found_as: str) -> EffectiveConfig:
+    return EffectiveConfig(key.name, value, source, False, key.is_sensitive, key.type_id, found_as)
+
+
+def _check_topic_configs(
+    configs: Mapping[str, str | None], existing: Mapping[str, str], static_configs: Mapping[str, str]
+) -> None:
+    keys = topic_keys()
+    check_known(configs, keys, "topic", ErrorCode.INVALID_CONFIG)
+    given = refuse_nulls(configs, "topic")
+    for name, value in given.items():
+        keys[name].check(value)
+    values = _TopicValues(given, static_configs)
+    if values.number("min.compaction.lag.ms") > values.number("max.compaction.lag.ms"):
+        raise InvalidConfigValue(
+            "min.compaction.lag.ms",
+            str(values.number("min.compaction.lag.ms")),
+            f"is above max.compaction.lag.ms, {values.number('max.compaction.lag.ms')}",
+        )
+    if values.flag("remote.storage.enable"):
+        _check_remote_storage(values, static_configs)
+    elif _is_true(existing.get("remote.storage.enable")) and not values.flag("remote.log.delete.on.disable"):
+        raise InvalidConfigValue(
+            "remote.storage.enable",
+            "false",
+            "needs remote.log.delete.on.disable=true; to keep what is stored remotely, "
+            "leave it on and set remote.log.copy.disable=true",
+        )
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.strip().lower() == "true"
+
+
+class _TopicValues:
+    """The values of a topic that is to be, falling back on the properties file and the defaults."""
+
+    def __init__(self, given: Mapping[str, str], static_configs: Mapping[str, str]) -> None:
+        self._given = given
+        self._layers: _Layers = ((ConfigSource.STATIC_BROKER, static_configs),)
+
+    def text(self, name: str) -> str:
+        return _resolve(topic_keys()[name], self._given, self._layers).value or ""
+
+    def number(self, name: str) -> int:
+        return int(self.text(name))
+
+    def flag(self, name: str) -> bool:
+        return _is_true(self.text(name))
+
+
+def _check_remote_storage(values: _TopicValues, static_configs: Mapping[str, str]) -> None:
+    """Tiered storage (KIP-405): what has to hold once a topic uses it."""
+    if not _is_true(static_configs.get("remote.log.storage.system.enable")):
+        raise InvalidConfigValue(
+            "remote.storage.enable", "true", "this cluster has no remote.log.storage.system.enable=true"
+        )
+    if values.text("cleanup.policy").strip() not in ("delete", ""):
+        raise InvalidConfigValue(
+            "cleanup.policy", values.text("cleanup.policy"), "remote storage goes with delete alone"
+        )
+    for unit in ("bytes", "ms"):
+        _check_local_retention(values, unit)
+        _check_copy_lag(values, unit)
+
+
+def _check_local_retention(values: _TopicValues, unit: str) -> None:
+    """Local retention is at most the whole one; -2 means "the same", -1 "without limit"."""
+    whole, local = values.number(f"retention.{unit}"), values.number(f"local.retention.{unit}")
+    name, text = f"local.retention.{unit}", str(local)
+    if local == -2:
+        return
+    if values.flag("remote.log.copy.disable") and local != whole:
+        raise InvalidConfigValue(
+            name, text, f"must equal retention.{unit}, {whole}, while copying is disabled"
+        )
+    if whole >= 0 and (local == -1 or local > whole):
+        raise InvalidConfigValue(name, text, f"must not be above retention.{unit}, {whole}")
+
+
+def _check_copy_lag(values: _TopicValues, unit: str) -> None:
+    """Segments must be copied before local retention removes them (KIP-1241)."""
+    lag, local = values.number(f"remote.copy.lag.{unit}"), values.number(f"local.retention.{unit}")
+    limit = values.number(f"retention.{unit}") if local == -2 else local
+    if lag > 0 and 0 <= limit < lag:
+        raise InvalidConfigValue(
+            f"remote.copy.lag.{unit}", str(lag), f"must not be above the local retention, {limit}"
+        )
