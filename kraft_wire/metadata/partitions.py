@@ -1,0 +1,295 @@
+"""All partitions: found by topic and index, asked about by broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kraft_wire.metadata.columns import FREE, Block, Int32s, PartitionColumns, Rare
+from kraft_wire.metadata.journal import Inverse, Journal
+from kraft_wire.metadata.partition import NO_LEADER, Partition, PartitionRef
+from kraft_wire.metadata.rows import RowAllocator
+from kraft_wire.metadata.topics import TopicRows, Topics
+from kraft_wire.protocol.uuid import Uuid
+
+Rows = NDArray[np.intp]
+RareKey = tuple[int, int]
+"""A topic's ordinal and a partition's index: stays valid when the topic's region moves."""
+
+_COMMON: Final[Rare] = ((), (), (), ())
+_NOBODY: Final = TopicRows("", Uuid.ZERO)
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    """A topic's partitions while they are out of the columns."""
+
+    block: Block
+    rare: dict[int, Rare]
+    count: int
+
+
+class Partitions:
+    """The partitions of all topics, in columns.
+
+    Invariants: a topic's partitions lie in one region of rows; rows of nobody are FREE; ``_owners[ordinal]``
+    is the topic whose rows have that owner. Inverses name a topic and an index, never a row: regions move.
+    """
+
+    def __init__(self, topics: Topics, journal: Journal) -> None:
+        self._topics = topics
+        self._journal = journal
+        self._columns = PartitionColumns()
+        self._allocator = RowAllocator()
+        self._owners: list[TopicRows] = []
+        self._free_ordinals: list[int] = []
+        self._rare: dict[RareKey, Rare] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def columns(self) -> PartitionColumns:
+        """The columns, for those who read all rows at once; rows whose leader is FREE are nobody's."""
+        return self._columns
+
+    @property
+    def row_count(self) -> int:
+        """How many rows of the columns are worth looking at."""
+        return self._allocator.top
+
+    def get(self, topic_id: Uuid, index: int) -> Partition | None:
+        """One partition; None where the topic or the partition doesn't exist."""
+        topic = self._topics.find_rows(topic_id)
+        return None if topic is None else self.read(topic, index)
+
+    def of_topic(self, topic_id: Uuid) -> list[Partition]:
+        """A topic's partitions in the order of their indexes; empty where the topic doesn't exist."""
+        return [partition for _, partition in self.indexed(topic_id)]
+
+    def indexed(self, topic_id: Uuid) -> list[tuple[int, Partition]]:
+        """As ``of_topic``, with the indexes."""
+        topic = self._topics.find_rows(topic_id)
+        if topic is None:
+            return []
+        found = [(index, self.read(topic, index)) for index in range(topic.extent)]
+        return [(index, partition) for index, partition in found if partition is not None]
+
+    def led_by(self, broker_id: int) -> list[PartitionRef]:
+        """The partitions whose leader is this broker; with NO_LEADER those that have none."""
+        return self._refs(np.flatnonzero(self._leaders() == broker_id))
+
+    def without_leader(self) -> list[PartitionRef]:
+        """The partitions that have no leader."""
+        return self.led_by(NO_LEADER)
+
+    def count_led_by(self, broker_id: int) -> int:
+        """How many partitions a broker leads; with NO_LEADER how many have none."""
+        return int(np.count_nonzero(self._leaders() == broker_id))
+
+    def with_isr_member(self, broker_id: int) -> list[PartitionRef]:
+        """The partitions whose ISR holds this broker."""
+        return self._refs(self._rows_with(self._columns.isr, broker_id))
+
+    def with_replica(self, broker_id: int) -> list[PartitionRef]:
+        """The partitions that have a replica on this broker."""
+        return self._refs(self._rows_with(self._columns.replicas, broker_id))
+
+    def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
+        """The partitions that this broker leads or whose ISR holds it."""
+        led = np.flatnonzero(self._leaders() == broker_id)
+        return self._refs(np.union1d(led, self._rows_with(self._columns.isr, broker_id)))
+
+    def preferred_imbalanced(self) -> list[PartitionRef]:
+        """The partitions whose leader isn't their first replica, those without a leader included."""
+        return self._refs(np.flatnonzero(self._imbalanced()))
+
+    def count_preferred_imbalanced(self) -> int:
+        """How many partitions ``preferred_imbalanced`` would name."""
+        return int(np.count_nonzero(self._imbalanced()))
+
+    def in_directories(self, broker_id: int, directories: Iterable[Uuid]) -> list[PartitionRef]:
+        """The partitions whose replica on this broker is in one of the directories."""
+        columns = self._columns
+        numbers = [columns.directory_numbers.known(directory) for directory in directories]
+        known = np.array([number for number in numbers if number is not None], np.int32)
+        cells = np.flatnonzero(self._flat(columns.replicas) == broker_id)
+        inside = np.isin(self._flat(columns.directories)[cells], known)
+        return self._refs(cells[inside] // columns.width)
+
+    def in_elr(self, broker_id: int) -> list[PartitionRef]:
+        """The partitions whose eligible leader replicas (KIP-966) hold this broker."""
+        return self._rare_refs(key for key, (_, _, elr, _) in self._rare.items() if broker_id in elr)
+
+    def with_any_elr(self) -> list[PartitionRef]:
+        """The partitions that have eligible leader replicas or a last known ELR."""
+        return self._rare_refs(key for key, (_, _, elr, last) in self._rare.items() if elr or last)
+
+    def reassigning(self) -> list[PartitionRef]:
+        """The partitions that replicas are being added to or removed from."""
+        return self._rare_refs(key for key, (old, new, _, _) in self._rare.items() if old or new)
+
+    # For replay
+
+    def read(self, topic: TopicRows, index: int) -> Partition | None:
+        """One partition of a known topic."""
+        if not 0 <= index < topic.extent:
+            return None
+        row = topic.start + index
+        if self._columns.is_free(row):
+            return None
+        return self._columns.get(row, self._rare.get((topic.ordinal, index), _COMMON))
+
+    def change(self, topic: TopicRows, index: int, old: Partition | None, new: Partition) -> None:
+        """Make a partition ``new``; it was ``old``, which the journal remembers."""
+        if self._journal.active:
+            self._journal.add(partial(self._swap, topic, index, old))
+        self._write(topic, index, new)
+
+    def drop_topic(self, topic: TopicRows) -> None:
+        """A topic's partitions disappear and its region is free again."""
+        if topic.count:
+            taken = self._take_out(topic, keep=self._journal.active)
+            if taken is not None:
+                self._journal.add(partial(self._put_back, topic, taken))
+
+    # Rows
+
+    def _swap(self, topic: TopicRows, index: int, partition: Partition | None) -> Inverse:
+        other = self.read(topic, index)
+        if partition is None:
+            self._erase(topic, index)
+        else:
+            self._write(topic, index, partition)
+        return partial(self._swap, topic, index, other)
+
+    def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
+        if index >= topic.capacity:
+            self._make_room(topic, index + 1)
+        row = topic.start + index
+        if self._columns.is_free(row):
+            topic.count += 1
+            topic.extent = max(topic.extent, index + 1)
+            self._count += 1
+        self._columns.put(row, partition)
+        rare = (
+            partition.removing_replicas,
+            partition.adding_replicas,
+            partition.elr,
+            partition.last_known_elr,
+        )
+        if rare != _COMMON:
+            self._rare[topic.ordinal, index] = rare
+        elif self._rare:
+            self._rare.pop((topic.ordinal, index), None)
+
+    def _erase(self, topic: TopicRows, index: int) -> None:
+        self._columns.clear(topic.start + index)
+        self._rare.pop((topic.ordinal, index), None)
+        self._count -= 1
+        topic.count -= 1
+        if topic.count == 0:
+            self._give_up(topic)
+            return
+        while self._columns.is_free(topic.start + topic.extent - 1):
+            topic.extent -= 1
+
+    def _take_out(self, topic: TopicRows, *, keep: bool) -> _Taken | None:
+        taken = None
+        block = self._columns.copy(topic.start, topic.extent) if keep else None
+        rare = self._pop_rare(topic)
+        if block is not None:
+            taken = _Taken(block, rare, topic.count)
+        self._columns.clear(topic.start, topic.extent)
+        self._count -= topic.count
+        topic.count = 0
+        self._give_up(topic)
+        return taken
+
+    def _put_back(self, topic: TopicRows, taken: _Taken) -> Inverse:
+        topic.extent = taken.block.leader.size
+        topic.count = taken.count
+        self._count += taken.count
+        self._make_room(topic, topic.extent)
+        self._columns.paste(topic.start, taken.block)
+        for index, rare in taken.rare.items():
+            self._rare[topic.ordinal, index] = rare
+        return partial(self._drop_again, topic)
+
+    def _drop_again(self, topic: TopicRows) -> Inverse:
+        taken = self._take_out(topic, keep=True)
+        assert taken is not None
+        return partial(self._put_back, topic, taken)
+
+    def _pop_rare(self, topic: TopicRows) -> dict[int, Rare]:
+        if not self._rare:
+            return {}
+        keys = [(topic.ordinal, index) for index in range(topic.extent)]
+        return {key[1]: self._rare.pop(key) for key in keys if key in self._rare}
+
+    def _make_room(self, topic: TopicRows, size: int) -> None:
+        """Let the region hold ``size`` rows: where it is, or in a new place with some room to grow."""
+        allocator = self._allocator
+        if topic.capacity == 0:
+            topic.start = allocator.allocate(size)
+            topic.ordinal = self._new_ordinal(topic)
+            topic.capacity = size
+            self._columns.reserve(allocator.top)
+        elif allocator.extend(topic.start + topic.capacity, size - topic.capacity):
+            topic.capacity = size
+            self._columns.reserve(allocator.top)
+        else:
+            roomy = size + size // 4
+            start = allocator.allocate(roomy)
+            self._columns.reserve(allocator.top)
+            self._columns.move(topic.start, topic.extent, start)
+            allocator.release(topic.start, topic.capacity)
+            topic.start, topic.capacity = start, roomy
+        self._columns.owner[topic.start : topic.start + topic.capacity] = topic.ordinal
+
+    def _give_up(self, topic: TopicRows) -> None:
+        self._allocator.release(topic.start, topic.capacity)
+        self._owners[topic.ordinal] = _NOBODY
+        self._free_ordinals.append(topic.ordinal)
+        topic.ordinal, topic.start, topic.capacity, topic.extent = -1, 0, 0, 0
+
+    def _new_ordinal(self, topic: TopicRows) -> int:
+        if self._free_ordinals:
+            ordinal = self._free_ordinals.pop()
+            self._owners[ordinal] = topic
+        else:
+            ordinal = len(self._owners)
+            self._owners.append(topic)
+        return ordinal
+
+    # All rows
+
+    def _leaders(self) -> Int32s:
+        return self._columns.leader[: self._allocator.top]
+
+    def _imbalanced(self) -> NDArray[np.bool_]:
+        leaders = self._leaders()
+        preferred = self._columns.replicas[: leaders.size, 0]
+        imbalanced: NDArray[np.bool_] = (leaders != preferred) & (leaders != FREE)
+        return imbalanced
+
+    def _flat(self, column: Int32s) -> Int32s:
+        return column[: self._allocator.top].reshape(-1)
+
+    def _rows_with(self, column: Int32s, broker_id: int) -> Rows:
+        return np.flatnonzero(self._flat(column) == broker_id) // self._columns.width
+
+    def _refs(self, rows: Rows) -> list[PartitionRef]:
+        owners = map(self._owners.__getitem__, self._columns.owner[rows].tolist())
+        return [
+            PartitionRef(topic.id, row - topic.start)
+            for row, topic in zip(rows.tolist(), owners, strict=True)
+        ]
+
+    def _rare_refs(self, keys: Iterable[RareKey]) -> list[PartitionRef]:
+        return [PartitionRef(self._owners[ordinal].id, index) for ordinal, index in keys]

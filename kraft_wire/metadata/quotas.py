@@ -1,0 +1,38 @@
+"""Client quotas by entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kraft_wire.metadata.journal import Journal
+from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""Pairs of entity type ("user", "client-id", "ip") and name, sorted by type; None is the type's default."""
+
+
+class ClientQuotas:
+    """What has been set on entities. Invariant: values are replaced as a whole and never empty."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._values: dict[QuotaEntity, dict[str, float]] = {}
+
+    @property
+    def by_entity(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        """The quotas; read only."""
+        return self._values
+
+    def replay(self, record: ClientQuotaRecord, offset: int) -> None:
+        """One quota of an entity is set or removed."""
+        names = {part.entity_type: part.entity_name for part in record.entity}
+        entity = tuple([(kind, names[kind]) for kind in sorted(names)])
+        values = dict(self._values.get(entity, {}))
+        if record.remove:
+            values.pop(record.key, None)
+        else:
+            values[record.key] = record.value
+        if values:
+            self._journal.put(self._values, entity, values)
+        else:
+            self._journal.drop(self._values, entity)

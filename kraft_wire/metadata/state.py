@@ -1,0 +1,207 @@
+"""The state that the metadata log builds, record by record.
+
+Nothing but replay changes it. Handlers read it; the active controller replays what they decided before it is
+committed, with the journal recording, and undoes it where it never will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from kraft_wire.metadata.acls import Acls
+from kraft_wire.metadata.brokers import BrokerRegistration, Brokers
+from kraft_wire.metadata.configs import Configs
+from kraft_wire.metadata.controllers import ControllerRegistration, Controllers
+from kraft_wire.metadata.errors import Contradiction, ReplayError
+from kraft_wire.metadata.finalized import FinalizedFeatures
+from kraft_wire.metadata.journal import Journal
+from kraft_wire.metadata.partition_replay import PartitionReplay
+from kraft_wire.metadata.partitions import Partitions
+from kraft_wire.metadata.producer_ids import ProducerIds
+from kraft_wire.metadata.quotas import ClientQuotas
+from kraft_wire.metadata.scram import ScramCredentials
+from kraft_wire.metadata.tokens import DelegationTokens
+from kraft_wire.metadata.topics import Topics
+from kraft_wire.metadata.transactions import Transactions
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
+from kraft_wire.protocol.messages.access_control_entry_record import AccessControlEntryRecord
+from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
+from kraft_wire.protocol.messages.broker_registration_change_record import BrokerRegistrationChangeRecord
+from kraft_wire.protocol.messages.clear_elr_record import ClearElrRecord
+from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
+from kraft_wire.protocol.messages.config_record import ConfigRecord
+from kraft_wire.protocol.messages.delegation_token_record import DelegationTokenRecord
+from kraft_wire.protocol.messages.end_transaction_record import EndTransactionRecord
+from kraft_wire.protocol.messages.feature_level_record import FeatureLevelRecord
+from kraft_wire.protocol.messages.fence_broker_record import FenceBrokerRecord
+from kraft_wire.protocol.messages.no_op_record import NoOpRecord
+from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.partition_record import PartitionRecord
+from kraft_wire.protocol.messages.producer_ids_record import ProducerIdsRecord
+from kraft_wire.protocol.messages.register_broker_record import RegisterBrokerRecord
+from kraft_wire.protocol.messages.register_controller_record import RegisterControllerRecord
+from kraft_wire.protocol.messages.remove_access_control_entry_record import RemoveAccessControlEntryRecord
+from kraft_wire.protocol.messages.remove_delegation_token_record import RemoveDelegationTokenRecord
+from kraft_wire.protocol.messages.remove_topic_record import RemoveTopicRecord
+from kraft_wire.protocol.messages.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.messages.unfence_broker_record import UnfenceBrokerRecord
+from kraft_wire.protocol.messages.unregister_broker_record import UnregisterBrokerRecord
+from kraft_wire.protocol.messages.unregister_controller_record import UnregisterControllerRecord
+from kraft_wire.protocol.messages.user_scram_credential_record import UserScramCredentialRecord
+from kraft_wire.protocol.messages.zk_migration_state_record import ZkMigrationStateRecord
+
+Handler = Callable[[Any, int], None]
+"""Applies one type of record: the record and its offset."""
+
+
+class MetadataState:
+    """All metadata of a cluster, at one offset of its log. Starts empty.
+
+    Attributes:
+        topics, partitions: see those classes; the two that grow large.
+        brokers, controllers: registrations by id.
+        features, configs, producer_ids, acls, quotas, scram, tokens: one class a concern.
+        journal: its ``recording`` is for the caller to switch, on while records are speculative.
+        last_applied_offset: that of the last record applied, or of the snapshot loaded; -1 at first.
+    """
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.last_applied_offset = -1
+        self.features = FinalizedFeatures(self.journal)
+        self.topics = Topics(self.journal)
+        self.partitions = Partitions(self.topics, self.journal)
+        self.configs = Configs(self.journal)
+        self.quotas = ClientQuotas(self.journal)
+        self.producer_ids = ProducerIds(self.journal)
+        self.acls = Acls(self.journal)
+        self.scram = ScramCredentials(self.journal)
+        self.tokens = DelegationTokens(self.journal)
+        self._brokers = Brokers(self.journal)
+        self._controllers = Controllers(self.journal)
+        self._transactions = Transactions(self.features, self.journal)
+        self._handlers = dict(self.registry())
+
+    @classmethod
+    def from_snapshot(cls, records: Iterable[Message], last_contained_offset: int) -> Self:
+        """The state that a snapshot holds. The snapshot's id is (last contained offset + 1, epoch).
+
+        Raises ReplayError, with that offset, for a snapshot that contradicts itself or opens a transaction.
+        """
+        state = cls()
+        for record in records:
+            state.replay(record, last_contained_offset)
+            if state.in_transaction:
+                raise ReplayError(record.NAME, last_contained_offset, "snapshots hold no transactions")
+        state.last_applied_offset = last_contained_offset
+        return state
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerRegistration]:
+        """Registered brokers by id; read only."""
+        return self._brokers.table
+
+    @property
+    def controllers(self) -> Mapping[int, ControllerRegistration]:
+        """Registered controllers by id; read only."""
+        return self._controllers.table
+
+    @property
+    def transaction_start(self) -> int | None:
+        """The offset of the open metadata transaction's BeginTransactionRecord; None where none is open."""
+        return self._transactions.start
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a metadata transaction is open: what the state shows may still be taken back."""
+        return self._transactions.start is not None
+
+    @property
+    def stable_metadata_version(self) -> int:
+        """The finalized metadata.version, that from before the open transaction where one is open; 0 if none."""
+        return self._transactions.stable_metadata_version
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The last applied offset, or the one before the open transaction. Commitment is not considered."""
+        start = self._transactions.start
+        return self.last_applied_offset if start is None else start - 1
+
+    def replay(self, record: Message, offset: int) -> None:
+        """Apply one record. Offsets may skip (control records, which never come here) but not go back.
+
+        Raises ReplayError where the record contradicts the state: an invariant is broken, stop the node.
+        """
+        if offset < self.last_applied_offset:
+            raise ReplayError(record.NAME, offset, f"offset {self.last_applied_offset} is applied already")
+        handler = self._handlers.get(type(record))
+        if handler is None:
+            raise ReplayError(record.NAME or type(record).__name__, offset, "this is no metadata record")
+        journal = self.journal
+        journal.offset = offset
+        if not journal.recording:
+            journal.floor = offset + 1
+        try:
+            handler(record, offset)
+        except Contradiction as contradiction:
+            raise ReplayError(record.NAME, offset, str(contradiction)) from None
+        self.last_applied_offset = offset
+
+    def undo_to(self, offset: int) -> None:
+        """Take back all records at ``offset`` and behind it.
+
+        Raises UndoImpossible where some of them were replayed without recording, or have been forgotten.
+        """
+        if offset <= self.last_applied_offset:
+            self.journal.undo_to(offset)
+        self.last_applied_offset = min(self.last_applied_offset, offset - 1)
+
+    def forget_below(self, offset: int) -> None:
+        """Every record before ``offset`` is committed: it will not be undone any more."""
+        self._transactions.forget_below(offset)
+
+    def registry(self) -> list[tuple[type[Message], Handler]]:
+        """The handler of every type of metadata record."""
+        partitions = PartitionReplay(self.topics, self.partitions)
+        return [
+            (FeatureLevelRecord, self.features.replay),
+            (RegisterBrokerRecord, self._brokers.register),
+            (UnregisterBrokerRecord, self._brokers.unregister),
+            (FenceBrokerRecord, self._brokers.fence),
+            (UnfenceBrokerRecord, self._brokers.unfence),
+            (BrokerRegistrationChangeRecord, self._brokers.change),
+            (RegisterControllerRecord, self._controllers.register),
+            (UnregisterControllerRecord, self._controllers.unregister),
+            (TopicRecord, self.topics.replay_topic),
+            (RemoveTopicRecord, self._remove_topic),
+            (PartitionRecord, partitions.partition),
+            (PartitionChangeRecord, partitions.change),
+            (ClearElrRecord, partitions.clear_elr),
+            (ConfigRecord, self.configs.replay),
+            (ClientQuotaRecord, self.quotas.replay),
+            (ProducerIdsRecord, self.producer_ids.replay),
+            (AccessControlEntryRecord, self.acls.replay),
+            (RemoveAccessControlEntryRecord, self.acls.replay_remove),
+            (UserScramCredentialRecord, self.scram.replay),
+            (RemoveUserScramCredentialRecord, self.scram.replay_remove),
+            (DelegationTokenRecord, self.tokens.replay),
+            (RemoveDelegationTokenRecord, self.tokens.replay_remove),
+            (BeginTransactionRecord, self._transactions.begin),
+            (EndTransactionRecord, self._transactions.end),
+            (AbortTransactionRecord, self._transactions.abort),
+            (NoOpRecord, _nothing),
+            (ZkMigrationStateRecord, _nothing),  # left in old logs; there is no ZooKeeper any more
+        ]
+
+    def _remove_topic(self, record: RemoveTopicRecord, offset: int) -> None:
+        topic = self.topics.rows(record.topic_id)
+        self.partitions.drop_topic(topic)
+        self.topics.remove(topic)
+        self.configs.remove_topic(topic.name)
+
+
+def _nothing(record: Message, offset: int) -> None:
+    """Records that only take up an offset."""

@@ -1,0 +1,126 @@
+"""Topics by name and by id, and where each one's partitions lie in the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kraft_wire.metadata.errors import Contradiction
+from kraft_wire.metadata.journal import Journal
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.uuid import Uuid
+
+
+class Topic(msgspec.Struct, frozen=True, gc=False):
+    """A topic as others see it."""
+
+    name: str
+    id: Uuid
+    partition_count: int
+
+
+class TopicRows(msgspec.Struct, gc=False):
+    """A topic and its region of the columns: partition ``index`` lies in row ``start + index``.
+
+    ``capacity`` rows are the topic's, ``extent`` is one more than the highest index in use, ``count`` how
+    many partitions there are. The region is physical: it may move at any time, so nobody keeps a row number.
+    ``ordinal`` is what the columns' ``owner`` holds; -1 while the topic has no region.
+    """
+
+    name: str
+    id: Uuid
+    ordinal: int = -1
+    start: int = 0
+    capacity: int = 0
+    extent: int = 0
+    count: int = 0
+
+
+class Topics:
+    """All topics. Changed by replay only."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._by_id: dict[Uuid, TopicRows] = {}
+        self._by_name: dict[str, TopicRows] = {}
+        self._alike: dict[str, tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return map(_seen, self._by_id.values())
+
+    def by_name(self, name: str) -> Topic | None:
+        """The topic of this name."""
+        topic = self._by_name.get(name)
+        return None if topic is None else _seen(topic)
+
+    def by_id(self, topic_id: Uuid) -> Topic | None:
+        """The topic of this id."""
+        topic = self._by_id.get(topic_id)
+        return None if topic is None else _seen(topic)
+
+    def colliding(self, name: str) -> str | None:
+        """A topic whose name is the same but for "." and "_": their metrics could not be told apart."""
+        others = self._alike.get(_unified(name), ())
+        return next((other for other in others if other != name), None)
+
+    def rows(self, topic_id: Uuid) -> TopicRows:
+        """The region of a topic that a record names. Raises Contradiction where there is no such topic."""
+        topic = self._by_id.get(topic_id)
+        if topic is None:
+            raise Contradiction(f"there is no topic with id {topic_id}")
+        return topic
+
+    def find_rows(self, topic_id: Uuid) -> TopicRows | None:
+        """The region of a topic; None where there is no such topic."""
+        return self._by_id.get(topic_id)
+
+    def rows_by_name(self, name: str) -> TopicRows:
+        """As ``rows``, by name."""
+        topic = self._by_name.get(name)
+        if topic is None:
+            raise Contradiction(f"there is no topic named {name!r}")
+        return topic
+
+    def replay_topic(self, record: TopicRecord, offset: int) -> None:
+        """A topic without partitions appears."""
+        other = self._by_name.get(record.name)
+        if other is not None:
+            raise Contradiction(f"topic {record.name!r} exists already, with id {other.id}")
+        if record.topic_id in self._by_id:
+            raise Contradiction(
+                f"topic id {record.topic_id} is taken by {self._by_id[record.topic_id].name!r}"
+            )
+        topic = TopicRows(record.name, record.topic_id)
+        self._journal.put(self._by_id, topic.id, topic)
+        self._journal.put(self._by_name, topic.name, topic)
+        if _may_collide(topic.name):
+            alike = self._alike.get(_unified(topic.name), ())
+            self._journal.put(self._alike, _unified(topic.name), (*alike, topic.name))
+
+    def remove(self, topic: TopicRows) -> None:
+        """Forget a topic; its partitions are the caller's business."""
+        self._journal.drop(self._by_id, topic.id)
+        self._journal.drop(self._by_name, topic.name)
+        if _may_collide(topic.name):
+            unified = _unified(topic.name)
+            alike = tuple(name for name in self._alike[unified] if name != topic.name)
+            if alike:
+                self._journal.put(self._alike, unified, alike)
+            else:
+                self._journal.drop(self._alike, unified)
+
+
+def _seen(topic: TopicRows) -> Topic:
+    return Topic(topic.name, topic.id, topic.count)
+
+
+def _may_collide(name: str) -> bool:
+    return "." in name or "_" in name
+
+
+def _unified(name: str) -> str:
+    return name.replace(".", "_")
