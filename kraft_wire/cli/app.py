@@ -1,0 +1,53 @@
+"""The commands and their options. A command's module is imported when it runs, or its help is shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
+
+COMMANDS = "kraft_wire.cli"
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"kraft-wire {version('kraft-wire')}"
+
+
+def _app(name: str, help: str) -> App:
+    return App(
+        name,
+        help=help,
+        version=_version,
+        default_parameter=Parameter(negative=()),
+        result_action="return_value",
+        help_format="plaintext",
+    )
+
+
+app = _app("kraft-wire", "A KRaft controller for Apache Kafka, with the tools for its folders.")
+app.command(f"{COMMANDS}.server:server", name="server")
+app.command(f"{COMMANDS}.dev:dev", name="dev")
+app.command(f"{COMMANDS}.dump_log:dump_log", name="dump-log")
+
+storage = _app("storage", "Prepare and inspect the folders of a Kafka node.")
+storage.command(f"{COMMANDS}.storage_format:storage_format", name="format")
+storage.command(f"{COMMANDS}.storage_info:storage_info", name="info")
+storage.command(f"{COMMANDS}.storage_random_uuid:storage_random_uuid", name="random-uuid")
+storage.command(f"{COMMANDS}.storage_versions:version_mapping", name="version-mapping")
+storage.command(f"{COMMANDS}.storage_versions:feature_dependencies", name="feature-dependencies")
+app.command(storage)
+
+
+def run(words: Sequence[str]) -> int:
+    """Parse a command line and run its command; returns the exit code."""
+    try:
+        code = app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        print(f"kraft-wire: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    return code if isinstance(code, int) else EXIT_OK

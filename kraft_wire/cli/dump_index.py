@@ -1,0 +1,138 @@
+"""The lines that Kafka's DumpLogSegments prints of indexes, and how they disagree with their segment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+from typing import BinaryIO
+
+from kraft_wire.cli.dump_segment import READ_BUFFER_BYTES, read_batches
+from kraft_wire.cli.errors import CommandError
+from kraft_wire.log.batch import BatchHeader
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.log.files import INDEX_SUFFIX, LOG_SUFFIX, parse_segment_file_name
+from kraft_wire.log.index import OFFSET_ENTRY, TIME_ENTRY
+
+NO_TIMESTAMP = -1
+NOT_FOUND = -1
+
+
+class IndexErrors:
+    """What index files say and their segments don't, by file, in the wording of Kafka's tool."""
+
+    def __init__(self) -> None:
+        self._mismatches: dict[str, dict[int, int]] = {}
+        self._times: dict[str, dict[str, list[str]]] = {}
+
+    def wrong_offset(self, path: str, index_offset: int, log_offset: int) -> None:
+        self._mismatches.setdefault(_absolute(path), {})[index_offset] = log_offset
+
+    def wrong_time(self, path: str, index_time: int, log_time: int) -> None:
+        line = f"  Index timestamp: {index_time}, log timestamp: {log_time}"
+        self._note("Found timestamp mismatch in", path, line)
+
+    def time_goes_back(self, path: str, time: int, previous: int) -> None:
+        line = f"  Index timestamp: {time}, Previously indexed timestamp: {previous}"
+        self._note("Found out of order timestamp in", path, line)
+
+    def offset_not_found(self, path: str, index_offset: int, log_offset: int) -> None:
+        line = f"Indexed offset: {index_offset}, found log offset: {log_offset}"
+        self._note("The following indexed offsets are not found in", path, line)
+
+    def lines(self) -> Iterator[str]:
+        for path, offsets in self._mismatches.items():
+            yield f"Mismatches in :{path}"
+            for index_offset, log_offset in sorted(offsets.items(), reverse=True):
+                yield f"  Index offset: {index_offset}, log offset: {log_offset}"
+        for title, by_path in self._times.items():
+            for path, found in by_path.items():
+                yield f"{title} :{path}"
+                yield from found
+
+    def _note(self, title: str, path: str, line: str) -> None:
+        self._times.setdefault(title, {}).setdefault(_absolute(path), []).append(line)
+
+
+def dump_offset_index(path: str, errors: IndexErrors, *, quiet: bool) -> Iterator[str]:
+    """The entries of an .index, each compared with the batch that it points at; ``quiet`` prints none.
+
+    Raises OSError, and CommandError where the segment beside it cannot be read.
+    """
+    base_offset = _base_offset(path)
+    entries = _entries(path, OFFSET_ENTRY)
+    first = next(entries, None)
+    if first is None:
+        yield f"{path} is empty."
+        return
+    with Path(path).with_suffix(LOG_SUFFIX).open("rb", buffering=READ_BUFFER_BYTES) as segment:
+        for relative_offset, position in (first, *entries):
+            offset = base_offset + relative_offset
+            batch = _find_batch(segment, position, base_offset)
+            found = batch.last_offset if batch is not None else NOT_FOUND
+            if found != offset:
+                errors.wrong_offset(path, offset, found)
+            if not quiet:
+                yield f"offset: {offset} position: {position}"
+
+
+def dump_time_index(path: str, errors: IndexErrors, *, quiet: bool) -> Iterator[str]:
+    """The entries of a .timeindex, each compared with the batch that has its offset; ``quiet`` prints none.
+
+    Raises OSError, and CommandError where the segment beside it cannot be read.
+    """
+    base_offset = _base_offset(path)
+    positions = list(_entries(str(Path(path).with_suffix(INDEX_SUFFIX)), OFFSET_ENTRY))
+    previous = NO_TIMESTAMP
+    with Path(path).with_suffix(LOG_SUFFIX).open("rb", buffering=READ_BUFFER_BYTES) as segment:
+        for time, relative_offset in _entries(path, TIME_ENTRY):
+            offset = base_offset + relative_offset
+            start = max((place for delta, place in positions if delta <= relative_offset), default=0)
+            batch = _find_batch(segment, start, offset)
+            if batch is None or batch.last_offset != offset:
+                errors.offset_not_found(path, offset, batch.last_offset if batch is not None else NOT_FOUND)
+            elif batch.max_timestamp != time:
+                errors.wrong_time(path, time, batch.max_timestamp)
+            if previous >= time:
+                errors.time_goes_back(path, time, previous)
+            if not quiet:
+                yield f"timestamp: {time} offset: {offset}"
+            previous = time
+
+
+def _base_offset(path: str) -> int:
+    segment = parse_segment_file_name(Path(path).name)
+    if segment is None:
+        raise CommandError(f"{path}: no index has such a name")
+    return segment[0]
+
+
+def _entries(path: str, layout: Struct) -> Iterator[tuple[int, int]]:
+    """The pairs of numbers in an index file, up to the zeros that pad the one of an active segment."""
+    offset_slot = 0 if layout is OFFSET_ENTRY else 1
+    with Path(path).open("rb", buffering=READ_BUFFER_BYTES) as file:
+        raw = file.read(layout.size)
+        while len(raw) == layout.size:
+            first, second = layout.unpack(raw)
+            yield first, second
+            raw = file.read(layout.size)
+            if len(raw) == layout.size and not layout.unpack(raw)[offset_slot]:
+                return
+
+
+def _find_batch(segment: BinaryIO, position: int, offset: int) -> BatchHeader | None:
+    """The first batch at or behind ``position`` that ends at ``offset`` or later."""
+    size_bytes = os.fstat(segment.fileno()).st_size
+    segment.seek(position)
+    try:
+        for _, batch in read_batches(segment, size_bytes, position):
+            if batch.header.last_offset >= offset:
+                return batch.header
+    except CorruptBatch as error:
+        raise CommandError(f"{segment.name}: behind byte {position}: {error.reason}") from error
+    return None
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).absolute())

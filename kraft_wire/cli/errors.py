@@ -1,0 +1,36 @@
+"""What a command may fail with in one line, without a traceback.
+
+Exit codes of every command: 0 done; 1 refused or failed, the reason on stderr; 130 interrupted from the
+keyboard.
+"""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """A command that cannot do what was asked: the text says what, where and what to do."""
+
+
+def explain(error: Exception) -> str | None:
+    """What to tell the operator of an expected error; None of a defect, whose traceback must be seen."""
+    if isinstance(error, CommandError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _explain_os_error(error)
+    # Imported here: a command that succeeds needs none of them for this.
+    from kraft_wire.log.errors import LogError
+    from kraft_wire.protocol.errors import ProtocolError
+    from kraft_wire.server.config_reader import ConfigError
+    from kraft_wire.server.logging import UnknownLevel
+
+    expected = (ConfigError, LogError, ProtocolError, UnknownLevel)
+    return str(error) if isinstance(error, expected) else None
+
+
+def _explain_os_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename is not None else reason

@@ -1,0 +1,27 @@
+"""Printing many lines fast, in UTF-8 whatever the terminal's own encoding is, as they come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+LINES_AT_ONCE = 512
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Write lines to stdout as they are made; what was made before an exception is written, too."""
+    stdout = sys.stdout.buffer
+    pending: list[str] = []
+    try:
+        for line in lines:
+            pending.append(line)
+            if len(pending) == LINES_AT_ONCE:
+                stdout.write(_encoded(pending))
+                pending.clear()
+    finally:
+        stdout.write(_encoded(pending))
+        stdout.flush()
+
+
+def _encoded(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
