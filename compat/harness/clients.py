@@ -37,7 +37,11 @@ def create_topic(
 
 def create_topic_on(client: AdminClient, name: str, assignments: Sequence[Sequence[int]]) -> None:
     """Create with these replicas for partitions 0, 1, ..., the first of each being preferred leader."""
-    topic = NewTopic(name, replica_assignment=[list(replicas) for replicas in assignments])
+    topic = NewTopic(
+        name,
+        num_partitions=len(assignments),
+        replica_assignment=[list(replicas) for replicas in assignments],
+    )
     client.create_topics([topic])[name].result(30)
 
 

@@ -26,7 +26,8 @@ import java.util.Map;
  * loader, kept for the next request, so tools of several Kafka versions live side by side.
  *
  * <p>Kafka's tools leave through Kafka's own Exit class, which is told to throw instead. One that calls
- * System.exit itself ends this JVM; whoever reads the answer sees the stream end.
+ * System.exit itself ends this JVM: whoever reads the answer sees the stream end, and finds what the tool wrote to its
+ * standard error on that of this process.
  */
 public final class ToolServer {
     /** Thrown where a tool wants the process to end. */
@@ -85,9 +86,11 @@ public final class ToolServer {
 
     public static void main(String[] args) throws IOException {
         PrintStream answers = System.out;
+        PrintStream lastWords = System.err;
         ToolServer server = new ToolServer();
         System.setOut(new PrintStream(server.out, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(server.err, true, StandardCharsets.UTF_8));
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> lastWords.writeBytes(server.err.take())));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             server.out.open();

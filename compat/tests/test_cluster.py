@@ -52,6 +52,15 @@ def cluster(
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def all_running(cluster: Cluster) -> None:
+    """Starts again what a failed test left stopped, so that it fails alone."""
+    for node in (cluster.controller, *cluster.brokers.values()):
+        if not node.running_process.running:
+            node.start()
+            node.wait_until_ready()
+
+
 @pytest.fixture
 def records(cluster: Cluster, tools: KafkaTools) -> Callable[[str], list[MetadataRecord]]:
     """The records of one type in the controller's log as it is at the call."""
@@ -139,6 +148,7 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
 ) -> None:
     topic = f"kept-over-{stop_signal.name.lower()}"
     clients.create_topic(cluster.admin(), topic, 2, 2, config={"retention.ms": "7200000"})
+    clients.wait_for_isr(cluster.admin(), topic, BROKERS)
     registrations = records("REGISTER_BROKER_RECORD")
     status_changes = records("BROKER_REGISTRATION_CHANGE_RECORD")
     topics = clients.topics(cluster.admin())
@@ -154,6 +164,7 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
         clients.create_topic(cluster.admin(), topic, 2, 2)
     assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
     clients.create_topic(cluster.admin(), f"{topic}-and-after", 2, 2)
+    clients.wait_for_isr(cluster.admin(), f"{topic}-and-after", BROKERS)
     _produce_for(cluster, topic, SESSION_TIMEOUT_S * 1.5)
     assert records("REGISTER_BROKER_RECORD") == registrations, "no broker registered again"
     assert records("BROKER_REGISTRATION_CHANGE_RECORD") == status_changes, "no broker was fenced meanwhile"

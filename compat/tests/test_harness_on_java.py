@@ -16,7 +16,7 @@ from compat.harness.tools import KafkaTools, segments
 
 
 def test_a_java_cluster_serves_kcat_confluent_and_tools(workspace: Workspace, tools: KafkaTools) -> None:
-    cluster = Cluster(workspace, tools.server, "java", "4.4.0")
+    cluster = Cluster(workspace, tools.server, "java", "4.3.1")
     cluster.start(log_dir_counts=[1])
     clients.create_topic(cluster.admin(), "greetings", partitions=2, replicas=1)
 
