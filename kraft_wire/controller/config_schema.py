@@ -96,6 +96,14 @@ def topic_synonyms(name: str) -> tuple[Synonym, ...]:
     return TOPIC_SYNONYMS.get(name, ())
 
 
+@cache
+def topic_fallback_keys() -> frozenset[str]:
+    """Every broker key that some topic key falls back on."""
+    from kraft_wire.controller.config_tables import TOPIC_SYNONYMS
+
+    return frozenset(synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms)
+
+
 def group_synonym(name: str) -> str | None:
     """The broker key that a group key falls back on."""
     from kraft_wire.controller.config_tables import GROUP_SYNONYMS
