@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from kraft_wire.metadata.state import MetadataState
+from kraft_wire.metadata.topics import Topic
 
 
 def canonical(state: MetadataState, *, offsets: bool = False) -> dict[str, Any]:
@@ -16,31 +17,25 @@ def canonical(state: MetadataState, *, offsets: bool = False) -> dict[str, Any]:
     ``offsets`` adds what a snapshot doesn't carry: the offsets of registrations and feature changes, the last
     applied one, and the open transaction.
     """
+    brokers = [_plain(broker) for _, broker in sorted(state.brokers.items())]
+    if not offsets:
+        for broker in brokers:
+            del broker["registration_offset"]
+    resources = sorted(state.configs.resources())
     form: dict[str, Any] = {
         "features": dict(sorted(state.features.levels.items())),
-        "brokers": [msgspec.to_builtins(broker) for _, broker in sorted(state.brokers.items())],
-        "controllers": [msgspec.to_builtins(one) for _, one in sorted(state.controllers.items())],
-        "topics": [_topic(state, *key) for key in sorted((topic.name, topic.id) for topic in state.topics)],
-        "configs": [
-            [*one, sorted(state.configs.get(*one).items())] for one in sorted(state.configs.resources())
-        ],
-        "quotas": sorted(
-            (
-                [list(map(list, entity)), sorted(values.items())]
-                for entity, values in state.quotas.by_entity.items()
-            ),
-            key=repr,
-        ),
+        "brokers": brokers,
+        "controllers": [_plain(controller) for _, controller in sorted(state.controllers.items())],
+        "topics": [_topic(state, topic) for topic in sorted(state.topics, key=lambda topic: topic.name)],
+        "configs": [[*resource, sorted(state.configs.get(*resource).items())] for resource in resources],
+        "quotas": sorted([repr(entity), sorted(of.items())] for entity, of in state.quotas.by_entity.items()),
         "producer_ids": [state.producer_ids.any_given_out, state.producer_ids.next_producer_id],
-        "acls": [[str(key), msgspec.to_builtins(acl)] for key, acl in sorted(state.acls.by_id.items())],
-        "scram": [[*key, msgspec.to_builtins(one)] for key, one in sorted(state.scram.by_user.items())],
-        "tokens": [msgspec.to_builtins(token) for _, token in sorted(state.tokens.by_id.items())],
+        "acls": [[str(acl_id), _plain(acl)] for acl_id, acl in sorted(state.acls.by_id.items())],
+        "scram": [[*user, _plain(secret)] for user, secret in sorted(state.scram.by_user.items())],
+        "tokens": [_plain(token) for _, token in sorted(state.tokens.by_id.items())],
     }
     if offsets:
         form["offsets"] = [state.last_applied_offset, state.features.epoch, state.transaction_start]
-    else:
-        for broker in form["brokers"]:
-            del broker["registration_offset"]
     return form
 
 
@@ -50,6 +45,10 @@ def fingerprint(state: MetadataState, *, offsets: bool = False) -> str:
     return hashlib.sha256(encoded).hexdigest()
 
 
-def _topic(state: MetadataState, name: str, topic_id: Any) -> list[Any]:
-    partitions = state.partitions.indexed(topic_id)
-    return [name, str(topic_id), [[index, msgspec.to_builtins(one)] for index, one in partitions]]
+def _topic(state: MetadataState, topic: Topic) -> list[Any]:
+    partitions = [[index, _plain(one)] for index, one in state.partitions.indexed(topic.id)]
+    return [topic.name, str(topic.id), topic.partition_count, partitions]
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=str)

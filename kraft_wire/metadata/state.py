@@ -121,7 +121,7 @@ class MetadataState:
 
     @property
     def stable_metadata_version(self) -> int:
-        """The finalized metadata.version, that from before the open transaction where one is open; 0 if none."""
+        """The finalized metadata.version, from before the open transaction if there is one; 0 for none."""
         return self._transactions.stable_metadata_version
 
     @property
