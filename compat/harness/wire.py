@@ -50,6 +50,12 @@ class WireClient:
     def close(self) -> None:
         self._socket.close()
 
+    @property
+    def local_address(self) -> str:
+        """This end's address, as the server names its peer: "127.0.0.1:54321"."""
+        host, port = self._socket.getsockname()
+        return f"{host}:{port}"
+
     def send(self, request: Message, version: int) -> None:
         """Send one request without waiting for its answer."""
         self._correlation_id += 1

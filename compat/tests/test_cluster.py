@@ -262,8 +262,12 @@ def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: Ka
         bootstrap, "--alter", *entity, "--add-config", "retention.ms=3600000,cleanup.policy=compact"
     )
     tools.configs(bootstrap, "--alter", *entity, "--delete-config", "cleanup.policy")
-    configured = wait_until(lambda: tools.configs(bootstrap, "--describe", *entity), "the topic's configs")
-    assert "retention.ms=3600000" in configured and "cleanup.policy=compact" not in configured
+
+    def configured() -> bool:
+        described = tools.configs(bootstrap, "--describe", *entity)
+        return "retention.ms=3600000" in described and "cleanup.policy=compact" not in described
+
+    wait_until(configured, "the topic to have retention.ms alone")
 
     status = tools.quorum(cluster.controller.address, "describe", "--status")
     assert f"ClusterId:              {cluster.cluster_id}" in status

@@ -1,0 +1,73 @@
+"""One folder, two controllers: Java's hands over to ours and ours to Java's, brokers staying up."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from compat.harness import clients
+from compat.harness.cluster import Cluster, ControllerKind
+from compat.harness.processes import Workspace
+from compat.harness.tools import KafkaTools, MetadataRecord, segments
+
+ENTITY = ("--entity-type", "topics", "--entity-name")
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [("java", "ours", "java"), ("ours", "java", "ours")],
+    ids="-".join,
+)
+def test_a_folder_changes_hands_with_nothing_lost(
+    workspace: Workspace, tools: KafkaTools, turns: tuple[ControllerKind, ...]
+) -> None:
+    cluster = Cluster(workspace, tools.server, turns[0], "4.4.0")
+    cluster.start(log_dir_counts=[1, 1])
+    broker_pids = {broker.running_process.pid for broker in cluster.brokers.values()}
+    _work(cluster, tools, "turn-0")
+    written = _log_bytes(cluster)
+
+    for number, kind in enumerate(turns[1:], start=1):
+        cluster.hand_over(to=kind)
+        _everything_is_there(cluster, tools, number)
+        _work(cluster, tools, f"turn-{number}")
+        grown = _log_bytes(cluster)
+        assert grown.startswith(written), "the log that was there is the beginning of the log now"
+        written = grown
+
+    _everything_is_there(cluster, tools, len(turns))
+    assert {broker.running_process.pid for broker in cluster.brokers.values()} == broker_pids
+    records = tools.metadata_records(*segments(cluster.controller.data_folder))
+    assert len(_of_type(records, "REGISTER_BROKER_RECORD")) == len(cluster.brokers), "each registered once"
+    assert not [r for r in _of_type(records, "BROKER_REGISTRATION_CHANGE_RECORD") if r.concerns(fenced=1)]
+
+
+def _work(cluster: Cluster, tools: KafkaTools, topic: str) -> None:
+    clients.create_topic(cluster.admin(), topic, 2, 2)
+    clients.wait_for_isr(cluster.admin(), topic, cluster.brokers)
+    clients.produce(cluster.bootstrap, topic, [b"%d" % n for n in range(500)], idempotent=True)
+    tools.configs(cluster.bootstrap, "--alter", *ENTITY, topic, "--add-config", "retention.ms=7200000")
+    clients.create_topic(cluster.admin(), f"{topic}-doomed", 1, 1)
+    clients.delete_topic(cluster.admin(), f"{topic}-doomed")
+
+
+def _everything_is_there(cluster: Cluster, tools: KafkaTools, turn_count: int) -> None:
+    """What the turns before made is known to the controller and to the brokers."""
+    for topic in (f"turn-{number}" for number in range(turn_count)):
+        with pytest.raises(KafkaException) as refused:
+            clients.create_topic(cluster.admin(), topic, 1, 1)
+        assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
+        clients.wait_for_isr(cluster.admin(), topic, cluster.brokers)
+        assert len(clients.consume(cluster.bootstrap, topic, 2)) == 500
+        described = tools.configs(cluster.bootstrap, "--describe", *ENTITY, topic)
+        assert "retention.ms=7200000" in described
+        clients.wait_for_absence(cluster.admin(), f"{topic}-doomed")
+
+
+def _log_bytes(cluster: Cluster) -> bytes:
+    """The metadata log as it is now, up to a batch that may be half written."""
+    return b"".join(segment.read_bytes() for segment in segments(cluster.controller.data_folder))
+
+
+def _of_type(records: list[MetadataRecord], record_type: str) -> list[MetadataRecord]:
+    return [record for record in records if record.type == record_type]
