@@ -10,12 +10,18 @@ from cyclopts import App, CycloptsError, Parameter
 from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
 
 COMMANDS = "kraft_wire.cli"
+HELP_FLAGS = {"--help", "-h"}
+GROUPS = {"storage"}
+"""Commands that alone only show their help, as no command at all does."""
 
 
 def _version() -> str:
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return f"kraft-wire {version('kraft-wire')}"
+    try:
+        return f"kraft-wire {version('kraft-wire')}"
+    except PackageNotFoundError:
+        return "kraft-wire, run from its sources without being installed"
 
 
 def _app(name: str, help: str) -> App:
@@ -43,8 +49,17 @@ storage.command(f"{COMMANDS}.storage_versions:feature_dependencies", name="featu
 app.command(storage)
 
 
+def _resolve(commands: App) -> None:
+    """Import what has not been needed yet: a list of commands shows the first line of each one's help."""
+    for name in commands:
+        if name not in (*commands.help_flags, *commands.version_flags):
+            _resolve(commands[name])
+
+
 def run(words: Sequence[str]) -> int:
     """Parse a command line and run its command; returns the exit code."""
+    if HELP_FLAGS & set(words) or set(words) <= GROUPS:
+        _resolve(app)
     try:
         code = app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
