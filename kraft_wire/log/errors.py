@@ -10,8 +10,8 @@ class LogError(Exception):
 class CorruptBatch(LogError):
     """Bytes that should be a record batch and are not.
 
-    ``position`` counts bytes from the start of the buffer that was read, ``offset`` is the record offset that the
-    batch has, or should have, as far as it is known (-1 otherwise).
+    ``position`` counts bytes from the start of the buffer that was read, ``offset`` is the record offset
+    that the batch has, or should have, as far as it is known (-1 otherwise).
     """
 
     def __init__(self, position: int, offset: int, reason: str) -> None:
@@ -38,3 +38,15 @@ class MalformedFile(LogError):
 
 class BadSnapshot(LogError):
     """A snapshot whose batches do not begin with a header, end with a footer, or hold together in between."""
+
+
+class BatchTooLarge(LogError):
+    """Records that would make a batch above the limit; nothing was written."""
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(size_bytes, limit_bytes)
+        self.size_bytes = size_bytes
+        self.limit_bytes = limit_bytes
+
+    def __str__(self) -> str:
+        return f"a batch of {self.size_bytes} bytes is above the limit of {self.limit_bytes}"

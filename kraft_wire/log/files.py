@@ -1,17 +1,66 @@
-"""The small text files of a log folder, as pure functions between text and value."""
+"""The small text files of a log folder, and the names of its files: pure functions between text and value."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from typing import Any
+
 import msgspec
 
+from kraft_wire.log.errors import MalformedFile
 from kraft_wire.protocol.uuid import Uuid
+
+CLUSTER_METADATA = "__cluster_metadata"
+PARTITION_FOLDER = f"{CLUSTER_METADATA}-0"
+CLUSTER_METADATA_TOPIC_ID = Uuid.ONE
+
+QUORUM_STATE = "quorum-state"
+META_PROPERTIES = "meta.properties"
+PARTITION_METADATA = "partition.metadata"
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+PRODUCER_SNAPSHOT_SUFFIX = ".snapshot"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+SEGMENT_SUFFIXES = (
+    LOG_SUFFIX,
+    INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+)
+"""Everything that may lie beside a segment; Java's controllers write the last two kinds, we never do."""
+
+_SEGMENT_NAME = re.compile(r"([0-9]{20})(\.[a-z]+)")
+
+
+# --- segments
+
+
+def segment_file_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
+    """The name of one of a segment's files, such as 00000000000000000000.log."""
+    return f"{base_offset:020d}{suffix}"
+
+
+def parse_segment_file_name(name: str) -> tuple[int, str] | None:
+    """The base offset and the suffix in the name of a segment's file; None where it is none."""
+    match = _SEGMENT_NAME.fullmatch(name)
+    if match is None or match[2] not in SEGMENT_SUFFIXES:
+        return None
+    return int(match[1]), match[2]
+
+
+# --- quorum-state
 
 
 class ElectionState(msgspec.Struct, frozen=True, gc=False):
     """What a node must remember of elections: ``quorum-state``.
 
-    ``leader_id`` and ``voted_id`` are -1 when there is none. ``voted_directory_id`` is zero when the vote named no
-    directory, which then matches any (and always in version 0 of the file, which has no room for it).
+    ``leader_id`` and ``voted_id`` are -1 when there is none. ``voted_directory_id`` is zero when the vote
+    named no directory, which then matches any (and always in version 0 of the file, which has no room for
+    it).
     """
 
     leader_id: int = -1
@@ -26,3 +75,137 @@ class ElectionState(msgspec.Struct, frozen=True, gc=False):
     @property
     def has_voted(self) -> bool:
         return self.voted_id >= 0
+
+
+def quorum_state_version(kraft_version: int) -> int:
+    """The version of the file that goes with a finalized kraft.version."""
+    return 1 if kraft_version >= 1 else 0
+
+
+def quorum_state_text(state: ElectionState, version: int, voter_ids: Iterable[int] = ()) -> str:
+    """The text of quorum-state, one line of JSON as Java writes it. Only version 0 names the voters."""
+    election: dict[str, Any] = {
+        "leaderId": state.leader_id,
+        "leaderEpoch": state.leader_epoch,
+        "votedId": state.voted_id,
+    }
+    if version == 0:
+        voters = [{"voterId": voter_id} for voter_id in voter_ids]
+        election = {"clusterId": "", **election, "appliedOffset": 0, "currentVoters": voters}
+    elif version == 1:
+        election["votedDirectoryId"] = str(state.voted_directory_id)
+    else:
+        raise ValueError(f"{QUORUM_STATE} has versions 0 and 1, not {version}")
+    return msgspec.json.encode({**election, "data_version": version}).decode()
+
+
+class _QuorumStateJson(msgspec.Struct):
+    data_version: int
+    leaderId: int
+    leaderEpoch: int
+    votedId: int
+    votedDirectoryId: str | None = None
+
+
+def parse_quorum_state(text: str) -> ElectionState:
+    """Read quorum-state, version 0 or 1. Raises MalformedFile."""
+    try:
+        read = msgspec.json.decode(text.partition("\n")[0].encode(), type=_QuorumStateJson)
+        if read.data_version not in (0, 1):
+            raise ValueError(f"data_version {read.data_version} is unknown, expected 0 or 1")
+        directory_id = Uuid.ZERO
+        if read.data_version == 1:
+            if read.votedDirectoryId is None:
+                raise ValueError("version 1 without `votedDirectoryId`")
+            directory_id = Uuid.parse(read.votedDirectoryId)
+    except (ValueError, UnicodeError) as error:
+        raise MalformedFile(QUORUM_STATE, str(error)) from None
+    return ElectionState(
+        leader_id=_id_or_none(read.leaderId, "leaderId"),
+        leader_epoch=_not_negative(read.leaderEpoch, "leaderEpoch"),
+        voted_id=_id_or_none(read.votedId, "votedId"),
+        voted_directory_id=directory_id,
+    )
+
+
+def _id_or_none(number: int, name: str) -> int:
+    if number < -1:
+        raise MalformedFile(QUORUM_STATE, f"{name} is {number}; an id is not negative, and -1 means none")
+    return number
+
+
+def _not_negative(number: int, name: str) -> int:
+    if number < 0:
+        raise MalformedFile(QUORUM_STATE, f"{name} is {number}")
+    return number
+
+
+# --- meta.properties
+
+
+class MetaProperties(msgspec.Struct, frozen=True, gc=False):
+    """Whose folder this is. ``directory_id`` is None in folders that were formatted before Kafka 3.7."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: Uuid | None = None
+
+
+def meta_properties_text(properties: MetaProperties) -> str:
+    """The text of meta.properties, version 1."""
+    entries = {"cluster.id": properties.cluster_id, "node.id": str(properties.node_id), "version": "1"}
+    if properties.directory_id is not None:
+        entries["directory.id"] = str(properties.directory_id)
+    escape = {ord(char): f"\\{char}" for char in "\\:=#! "}
+    return "".join(f"{key}={value.translate(escape)}\n" for key, value in sorted(entries.items()))
+
+
+def parse_meta_properties(text: str) -> MetaProperties:
+    """Read meta.properties. Raises MalformedFile, for folders of the ZooKeeper age as well."""
+    from javaproperties import InvalidUEscapeError, loads  # slow to import, and not every command needs it
+
+    try:
+        entries = loads(text)
+    except InvalidUEscapeError as error:
+        raise MalformedFile(META_PROPERTIES, str(error)) from None
+    version = entries.get("version", "0")
+    if version == "0":
+        raise MalformedFile(
+            META_PROPERTIES, "version 0: this folder is from a ZooKeeper cluster; migrate it with Kafka 3.9"
+        )
+    if version != "1":
+        raise MalformedFile(META_PROPERTIES, f"version {version!r} is unknown, expected 1")
+    for key in ("cluster.id", "node.id"):
+        if key not in entries:
+            raise MalformedFile(META_PROPERTIES, f"there is no {key}")
+    directory_id = entries.get("directory.id")
+    try:
+        node_id = int(entries["node.id"])
+        return MetaProperties(
+            cluster_id=entries["cluster.id"],
+            node_id=node_id,
+            directory_id=None if directory_id is None else Uuid.parse(directory_id),
+        )
+    except ValueError as error:
+        raise MalformedFile(META_PROPERTIES, str(error)) from None
+
+
+# --- partition.metadata
+
+
+def partition_metadata_text(topic_id: Uuid = CLUSTER_METADATA_TOPIC_ID) -> str:
+    """The text of partition.metadata, version 0; no newline at its end, as Java writes it."""
+    return f"version: 0\ntopic_id: {topic_id}"
+
+
+def parse_partition_metadata(text: str) -> Uuid:
+    """The topic's id. Raises MalformedFile."""
+    entries = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    if entries.get("version") != "0":
+        raise MalformedFile(PARTITION_METADATA, f"version {entries.get('version')!r} is unknown, expected 0")
+    try:
+        return Uuid.parse(entries["topic_id"])
+    except KeyError:
+        raise MalformedFile(PARTITION_METADATA, "there is no topic_id") from None
+    except ValueError as error:
+        raise MalformedFile(PARTITION_METADATA, str(error)) from None

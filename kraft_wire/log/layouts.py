@@ -1,0 +1,93 @@
+"""The fixed layouts of a log folder's binary files, declared with ``construct``.
+
+For looking at files by hand and as the tests' second, independent reading; nothing on a hot path uses this.
+"""
+
+from __future__ import annotations
+
+from construct import (
+    Array,
+    BitStruct,
+    Bytes,
+    Const,
+    Flag,
+    GreedyRange,
+    Int8sb,
+    Int16sb,
+    Int32sb,
+    Int32ub,
+    Int64sb,
+    Padding,
+    Prefixed,
+    Struct,
+    Tell,
+    VarInt,
+    ZigZag,
+    this,
+)
+from construct import Enum as NamedNumber
+
+BatchAttributes = BitStruct(
+    "unused" / Padding(9),
+    "has_delete_horizon" / Flag,
+    "is_control" / Flag,
+    "is_transactional" / Flag,
+    "is_log_append_time" / Flag,
+    "compression_high" / Flag,
+    "compression_middle" / Flag,
+    "compression_low" / Flag,
+)
+
+BatchHeaderLayout = Struct(
+    "base_offset" / Int64sb,
+    "length" / Int32sb,
+    "leader_epoch" / Int32sb,
+    "magic" / Const(2, Int8sb),
+    "crc" / Int32ub,
+    "attributes" / BatchAttributes,
+    "last_offset_delta" / Int32sb,
+    "base_timestamp" / Int64sb,
+    "max_timestamp" / Int64sb,
+    "producer_id" / Int64sb,
+    "producer_epoch" / Int16sb,
+    "base_sequence" / Int32sb,
+    "record_count" / Int32sb,
+)
+
+RecordLayout = Prefixed(
+    ZigZag,
+    Struct(
+        "attributes" / Int8sb,
+        "timestamp_delta" / ZigZag,
+        "offset_delta" / ZigZag,
+        "key_length" / ZigZag,
+        "key" / Bytes(lambda context: max(context.key_length, 0)),
+        "value_length" / ZigZag,
+        "value" / Bytes(lambda context: max(context.value_length, 0)),
+        "header_count" / ZigZag,
+    ),
+)
+
+BatchLayout = Struct(
+    "start" / Tell,
+    "header" / BatchHeaderLayout,
+    "records" / Array(this.header.record_count, RecordLayout),
+    "end" / Tell,
+)
+
+SegmentLayout = GreedyRange(BatchLayout)
+"""A .log or .checkpoint file: batches one behind the other."""
+
+OffsetIndexLayout = GreedyRange(Struct("relative_offset" / Int32sb, "position" / Int32sb))
+TimeIndexLayout = GreedyRange(Struct("timestamp" / Int64sb, "relative_offset" / Int32sb))
+
+ControlRecordKeyLayout = Struct(
+    "version" / Int16sb,
+    "type"
+    / NamedNumber(
+        Int16sb, leader_change=2, snapshot_header=3, snapshot_footer=4, kraft_version=5, kraft_voters=6
+    ),
+)
+
+MetadataFrameLayout = Struct("frame_version" / VarInt, "record_key" / VarInt, "record_version" / VarInt)
+"""What stands before the body of a metadata record."""
