@@ -153,6 +153,10 @@ class PartitionColumns:
             *rare,
         )
 
+    def own(self, row: int, owner: int) -> None:
+        """Say whose row this is."""
+        self._owner[row] = owner
+
     def clear(self, start: int, count: int = 1) -> None:
         """Make rows FREE."""
         end = start + count
@@ -161,9 +165,9 @@ class PartitionColumns:
         self.isr[start:end] = PAD
         self.directories[start:end] = PAD
 
-    def move(self, start: int, count: int, to: int) -> None:
-        """Move a run of rows; the places don't overlap. What it leaves behind is FREE."""
-        self.paste(to, self.copy(start, count))
+    def move(self, start: int, count: int, to: int, owner: int) -> None:
+        """Move a run of an owner's rows; the places don't overlap. What it leaves behind is FREE."""
+        self.paste(to, self.copy(start, count), owner)
         self.clear(start, count)
 
     def copy(self, start: int, count: int) -> Block:
@@ -179,10 +183,11 @@ class PartitionColumns:
             self.directories[rows].copy(),
         )
 
-    def paste(self, start: int, block: Block) -> None:
+    def paste(self, start: int, block: Block, owner: int) -> None:
         """Put a run of rows into FREE rows. The block may be narrower than the columns are now."""
         count, width = block.replicas.shape
         rows = slice(start, start + count)
+        self.owner[rows] = owner
         self.leader[rows] = block.leader
         self.leader_epoch[rows] = block.leader_epoch
         self.partition_epoch[rows] = block.partition_epoch
@@ -205,6 +210,7 @@ class PartitionColumns:
         self._leader_epoch = self.leader_epoch.data
         self._partition_epoch = self.partition_epoch.data
         self._recovery_state = self.recovery_state.data
+        self._owner = self.owner.data
         self._replicas = self.replicas.reshape(-1).data
         self._isr = self.isr.reshape(-1).data
         self._directories = self.directories.reshape(-1).data

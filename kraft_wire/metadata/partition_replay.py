@@ -56,7 +56,7 @@ class PartitionReplay:
             record.eligible_leader_replicas or (),
             record.last_known_elr or (),
         )
-        self._partitions.change(topic, index, self._partitions.read(topic, index), new)
+        self._partitions.place(topic, index, new)
 
     def change(self, record: PartitionChangeRecord, offset: int) -> None:
         """Some fields of a partition change; None, for the leader -2, means that a field stays as it is.

@@ -102,8 +102,9 @@ class Partitions:
 
     def led_by_or_isr(self, broker_id: int) -> list[PartitionRef]:
         """The partitions that this broker leads or whose ISR holds it."""
-        led = np.flatnonzero(self._leaders() == broker_id)
-        return self._refs(np.union1d(led, self._rows_with(self._columns.isr, broker_id)))
+        either = self._leaders() == broker_id
+        either[self._rows_with(self._columns.isr, broker_id)] = True
+        return self._refs(np.flatnonzero(either))
 
     def preferred_imbalanced(self) -> list[PartitionRef]:
         """The partitions whose leader isn't their first replica, those without a leader included."""
@@ -145,8 +146,14 @@ class Partitions:
             return None
         return self._columns.get(row, self._rare.get((topic.ordinal, index), _COMMON))
 
-    def change(self, topic: TopicRows, index: int, old: Partition | None, new: Partition) -> None:
-        """Make a partition ``new``; it was ``old``, which the journal remembers."""
+    def place(self, topic: TopicRows, index: int, new: Partition) -> None:
+        """Write a partition that may or may not exist."""
+        if self._journal.active:
+            self._journal.add(partial(self._swap, topic, index, self.read(topic, index)))
+        self._write(topic, index, new)
+
+    def change(self, topic: TopicRows, index: int, old: Partition, new: Partition) -> None:
+        """Make a partition that is ``old`` into ``new``."""
         if self._journal.active:
             self._journal.add(partial(self._swap, topic, index, old))
         self._write(topic, index, new)
@@ -173,6 +180,7 @@ class Partitions:
             self._make_room(topic, index + 1)
         row = topic.start + index
         if self._columns.is_free(row):
+            self._columns.own(row, topic.ordinal)
             topic.count += 1
             topic.extent = max(topic.extent, index + 1)
             self._count += 1
@@ -216,7 +224,7 @@ class Partitions:
         topic.count = taken.count
         self._count += taken.count
         self._make_room(topic, topic.extent)
-        self._columns.paste(topic.start, taken.block)
+        self._columns.paste(topic.start, taken.block, topic.ordinal)
         for index, rare in taken.rare.items():
             self._rare[topic.ordinal, index] = rare
         return partial(self._drop_again, topic)
@@ -247,10 +255,9 @@ class Partitions:
             roomy = size + size // 4
             start = allocator.allocate(roomy)
             self._columns.reserve(allocator.top)
-            self._columns.move(topic.start, topic.extent, start)
+            self._columns.move(topic.start, topic.extent, start, topic.ordinal)
             allocator.release(topic.start, topic.capacity)
             topic.start, topic.capacity = start, roomy
-        self._columns.owner[topic.start : topic.start + topic.capacity] = topic.ordinal
 
     def _give_up(self, topic: TopicRows) -> None:
         self._allocator.release(topic.start, topic.capacity)
