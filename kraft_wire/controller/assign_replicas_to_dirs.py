@@ -7,7 +7,7 @@ place in the ISR.
 from __future__ import annotations
 
 from kraft_wire.controller.broker_partitions import records_for_offline_replicas
-from kraft_wire.controller.cluster_view import ClusterView, check_broker_epoch, has_online_directory
+from kraft_wire.controller.cluster_view import ClusterView, check_broker_epoch
 from kraft_wire.controller.context import Context, ControllerState, Result, VersionedRecord
 from kraft_wire.controller.partition_change import Goal
 from kraft_wire.metadata.partition import PartitionRef
@@ -50,7 +50,7 @@ def handle(
     for directory in request.directories:
         result, assigned = assignment.assign(directory)
         results.append(result)
-        if not has_online_directory(registration, directory.id):
+        if not registration.has_online_directory(directory.id):
             lost.update(dict.fromkeys(assigned))
     records = assignment.records + records_for_offline_replicas(state, request.broker_id, lost)
     return Result(AssignReplicasToDirsResponse(directories=results), records, atomic=False)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
-
 from kraft_wire.controller.config_schema import effective_topic_config
 from kraft_wire.controller.context import ControllerState, VersionedRecord
 from kraft_wire.controller.partition_change import Election, Goal, Rules, partition_change
 from kraft_wire.controller.placement import UsableBroker
+from kraft_wire.metadata.brokers import BrokerRegistration
 from kraft_wire.metadata.partition import (
-    DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
     DIRECTORY_UNASSIGNED,
     Partition,
@@ -20,37 +18,12 @@ from kraft_wire.metadata.version import directory_assignment_supported
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.uuid import Uuid
 
-if TYPE_CHECKING:
-    from kraft_wire.metadata.brokers import BrokerRegistration
-
 _ELR_FEATURE = "eligible.leader.replicas.version"
 
 
 def is_active(registration: BrokerRegistration) -> bool:
     """Whether a broker may lead partitions and be in ISRs."""
     return not registration.fenced and not registration.in_controlled_shutdown
-
-
-def has_uncordoned_directory(registration: BrokerRegistration) -> bool:
-    """Whether new replicas may go to this broker (KIP-1066). True as long as it has not said otherwise."""
-    cordoned = registration.cordoned_directories
-    return (
-        not registration.directories
-        or cordoned is None
-        or not set(cordoned).issuperset(registration.directories)
-    )
-
-
-def has_online_directory(registration: BrokerRegistration, directory: Uuid) -> bool:
-    """Whether the broker can read ``directory``.
-
-    A broker that has not told its directories is taken to have them all online (KAFKA-16162).
-    """
-    if directory in (DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED):
-        return True
-    if directory == DIRECTORY_LOST:
-        return False
-    return not registration.directories or directory in registration.directories
 
 
 def check_broker_epoch(state: ControllerState, broker_id: int, broker_epoch: int) -> BrokerRegistration:
@@ -93,7 +66,7 @@ class ClusterView:
         return [
             UsableBroker(broker.id, broker.rack, broker.fenced)
             for broker in self.state.metadata.brokers.values()
-            if not broker.in_controlled_shutdown and has_uncordoned_directory(broker)
+            if not broker.in_controlled_shutdown and broker.has_uncordoned_directory
         ]
 
     def default_directory(self, broker_id: int) -> Uuid:
@@ -113,9 +86,9 @@ class ClusterView:
         if broker_id not in self.active:
             return False
         directory = partition.directory_of(broker_id)
-        return directory is not None and has_online_directory(
-            self.state.metadata.brokers[broker_id], directory
-        )
+        if directory is None:
+            return False
+        return self.state.metadata.brokers[broker_id].has_online_directory(directory)
 
     def allows_unclean_election(self, topic_id: Uuid) -> bool:
         """The topic's unclean.leader.election.enable."""

@@ -26,7 +26,7 @@ from kraft_wire.protocol.messages.create_partitions_response import (
 def handle(
     state: ControllerState, request: CreatePartitionsRequest, version: int, context: Context
 ) -> Result:
-    """Add what can be added. Raises ApiError(POLICY_VIOLATION) for more than 10,000 partitions (since 4.4)."""
+    """Add what can be added. Raises ApiError(POLICY_VIOLATION) for more than 10,000 new partitions."""
     occurrences = Counter(topic.name for topic in request.topics)
     topics = [topic for topic in request.topics if occurrences[topic.name] == 1]
     check_partition_total(sum(max(_additional(state, topic), 0) for topic in topics))

@@ -14,11 +14,16 @@ from collections import Counter
 from collections.abc import Mapping
 
 from kraft_wire.controller.cluster_view import ClusterView
-from kraft_wire.controller.config_schema import effective_topic_configs, validate_topic_configs
+from kraft_wire.controller.config_schema import (
+    effective_topic_configs,
+    refuse_nulls,
+    validate_topic_configs,
+)
 from kraft_wire.controller.context import Context, ControllerState, Result, VersionedRecord
 from kraft_wire.controller.new_partitions import check_assignment, check_partition_total, partition_records
 from kraft_wire.controller.placement import Assignment, ReplicaPlacer
 from kraft_wire.controller.topic_names import CLUSTER_METADATA_TOPIC, why_invalid
+from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.config_record import ConfigRecord
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -30,7 +35,8 @@ from kraft_wire.protocol.messages.create_topics_response import (
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 
 _FIRST_VERSION_WITH_CONFIGS = 5
-_TOPIC_RESOURCE = 2
+_MAX_VALUE_BYTES = 32_767
+"""What a string of a record can hold."""
 _USE_DEFAULT = -1
 
 
@@ -90,7 +96,7 @@ class _Creation:
     def create(self, topic: CreatableTopic) -> CreatableTopicResult:
         try:
             self._check_name(topic.name)
-            configs = _checked_configs(topic)
+            configs = _checked_configs(self._state, topic)
             assignments = self._assignments(topic)
             topic_id = self._entropy.uuid()
             partitions = partition_records(self._view, topic_id, 0, assignments)
@@ -99,11 +105,11 @@ class _Creation:
         self.records.append((TopicRecord(name=topic.name, topic_id=topic_id), 0))
         for key, value in configs.items():
             record = ConfigRecord(
-                resource_type=_TOPIC_RESOURCE, resource_name=topic.name, name=key, value=value
+                resource_type=ResourceType.TOPIC, resource_name=topic.name, name=key, value=value
             )
             self.records.append((record, 0))
         self.records += partitions
-        result = CreatableTopicResult(name=topic.name, topic_id=topic_id)
+        result = CreatableTopicResult(name=topic.name, topic_id=topic_id, error_message=None)
         if self._version >= _FIRST_VERSION_WITH_CONFIGS:
             result.num_partitions = len(assignments)
             result.replication_factor = len(assignments[0])
@@ -185,19 +191,13 @@ class _Creation:
         return echo
 
 
-def _checked_configs(topic: CreatableTopic) -> dict[str, str]:
-    configs: dict[str, str] = {}
-    unset = []
-    for config in topic.configs:
-        if config.value is None:
-            unset.append(config.name)
-        else:
-            configs[config.name] = config.value
-    if unset:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"configs of a new topic need values; null is given for {', '.join(unset)}",
-        )
+def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:
+    configs = refuse_nulls({config.name: config.value for config in topic.configs}, "topic")
+    for name, value in configs.items():
+        if len(value.encode()) > _MAX_VALUE_BYTES:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG, f"the value of {name} takes more than {_MAX_VALUE_BYTES} bytes"
+            )
     if configs:
-        validate_topic_configs(configs)
+        validate_topic_configs(configs, static_configs=state.settings.static_configs)
     return configs

@@ -112,7 +112,7 @@ class _Elections:
         record = self._view.change(ref, partition, Goal(election=self._election))
         if record is not None:
             self.records.append(record)
-            return PartitionResult(partition_id=ref.index)
+            return PartitionResult(partition_id=ref.index, error_message=None)
         if self._election is Election.PREFERRED:
             code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
             return _result(ref.index, code, f"broker {partition.preferred_leader} is not up and in sync")

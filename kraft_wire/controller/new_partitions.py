@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kraft_wire.controller.cluster_view import ClusterView, has_uncordoned_directory
+from kraft_wire.controller.cluster_view import ClusterView
 from kraft_wire.controller.context import VersionedRecord
 from kraft_wire.controller.placement import Assignment
 from kraft_wire.metadata.version import partition_record_version
@@ -52,7 +52,7 @@ def _assignment_problem(
         registration = view.state.metadata.brokers.get(broker_id)
         if registration is None:
             return f"names broker {broker_id}, which is not registered"
-        if not has_uncordoned_directory(registration):
+        if not registration.has_uncordoned_directory:
             return f"names broker {broker_id}, all of whose log directories are cordoned"
     if len(set(broker_ids)) != len(broker_ids):
         return "names a broker more than once"

@@ -175,7 +175,8 @@ def _elect(
     record.leader = elected.leader
     if elected.leader in target.elr:
         target.isr = (elected.leader,)
-        target.elr = _without(target.elr, target.isr)
+        # An ISR of one that is large enough goes on without the others: they are not eligible any more.
+        target.elr = _without(target.elr, target.isr) if rules.min_isr > 1 else ()
     if elected.unclean:
         record.isr = (elected.leader,)
         if partition.leader_recovery_state != RECOVERING:
@@ -271,7 +272,7 @@ def _set_assignment(
 
 
 def _directories(target: _Target, partition: Partition, goal: Goal, rules: Rules) -> tuple[Uuid, ...]:
-    known = dict(zip(partition.replicas, partition.directories, strict=True)) | goal.directories
+    known = {**dict(zip(partition.replicas, partition.directories, strict=True)), **goal.directories}
     return tuple(
         known[replica] if replica in known else rules.default_directory(replica)
         for replica in target.replicas
