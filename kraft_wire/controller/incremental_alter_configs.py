@@ -180,7 +180,7 @@ def _check_min_isr(broker: str, value: str | None) -> None:
     if value is None:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"{MIN_INSYNC_REPLICAS} of the cluster can't be removed while eligible leader replicas are enabled",
+            f"{MIN_INSYNC_REPLICAS} can't be removed while eligible leader replicas are enabled",
         )
 
 
@@ -217,7 +217,7 @@ def _record(resource_type: int, name: str, key: str, value: str | None) -> Confi
 
 
 def _cleared_elrs(state: ControllerState, records: Sequence[VersionedRecord]) -> list[VersionedRecord]:
-    """ELRs were built for the min.insync.replicas of before: those of the topic, or of all topics, are void."""
+    """ELRs were built for the min.insync.replicas of before: the topic's, or all topics', are void."""
     if not state.metadata.features.elr_enabled:
         return []
     cleared: list[VersionedRecord] = []
