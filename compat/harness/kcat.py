@@ -11,6 +11,9 @@ from typing import Any
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 
+LENGTH_PREFIXED = ("-f", "%R%s")
+"""Print each value behind its length as four bytes, for values that are not text."""
+
 
 def _kcat(arguments: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> bytes:
     command = shutil.which("kcat")

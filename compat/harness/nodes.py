@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import javaproperties
@@ -89,7 +89,7 @@ class JvmNode(Node):
         super().__init__(workspace, name, node_id)
         self.jars = jars
         self._tools = tools
-        self._heap = heap
+        self.jvm_options: Sequence[str] = (f"-Xmx{heap}", *JVM_OPTIONS)
 
     def format(self, cluster_id: str, *options: str) -> None:
         """kafka-storage format, with Kafka's own tool of the node's version."""
@@ -101,8 +101,7 @@ class JvmNode(Node):
             self.name,
             [
                 java(),
-                f"-Xmx{self._heap}",
-                *JVM_OPTIONS,
+                *self.jvm_options,
                 f"-Dlog4j2.configurationFile={NODE_LOGGING}",
                 "-cp",
                 self.jars.class_path,

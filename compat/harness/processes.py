@@ -22,7 +22,7 @@ class ProcessFailed(AssertionError):
     """A process ended, or refused to end, against expectation. The message carries the end of its log."""
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child: be killed when the parent is, even where that gets no chance to clean up (Linux)."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
@@ -45,7 +45,7 @@ class ManagedProcess:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,  # Ctrl-C reaches the parent alone, which stops its children
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )
 
     @property
@@ -82,12 +82,8 @@ class ManagedProcess:
         self._process.wait()
 
     def resident_bytes(self) -> int:
-        """Memory that the process has in RAM now (Linux: VmRSS)."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        match = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
-        if match is None:
-            raise ProcessFailed(f"{self.name} (pid {self.pid}) has no resident memory: it has ended")
-        return int(match[1]) * 1024
+        """Memory that the process and its children have in RAM now (Linux: VmRSS)."""
+        return sum(_resident_bytes(pid) for pid in _process_tree(self.pid))
 
     def log_text(self) -> str:
         return self.log_path.read_text(errors="replace")
@@ -114,6 +110,24 @@ class ManagedProcess:
         if not isinstance(found, re.Match):
             raise ProcessFailed(f"{self.name} ended with {self.exit_code} before /{pattern}/\n{self.tail()}")
         return found
+
+
+def _process_tree(pid: int) -> list[int]:
+    """The process, its children, their children ..."""
+    children = (
+        int(child)
+        for listed in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in listed.read_text().split()
+    )
+    return [pid, *(descendant for child in children for descendant in _process_tree(child))]
+
+
+def _resident_bytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    match = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+    if match is None:
+        raise ProcessFailed(f"process {pid} has no resident memory: it has ended")
+    return int(match[1]) * 1024
 
 
 class Workspace:

@@ -16,7 +16,7 @@ import msgspec
 
 from compat.harness.jars import KafkaJars, java, tool_server_classes
 from compat.harness.paths import TOOL_LOGGING
-from compat.harness.processes import ProcessFailed
+from compat.harness.processes import ProcessFailed, die_with_parent
 
 JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Quick to start, frugal on two cores."""
@@ -102,6 +102,8 @@ class ToolServer:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     bufsize=0,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent,
                 )
         return self._process
 

@@ -1,0 +1,1 @@
+"""Our controller beside Java's, in one run, with the same client."""

@@ -1,0 +1,45 @@
+"""``python -m compat.bench``: measure both controllers one after the other, print the table."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from compat.bench.measure import JAVA_NAME, Figures, Sizes, measure
+from compat.bench.table import table
+from compat.harness.cluster import ControllerKind
+from compat.harness.paths import MissingComponent
+from compat.harness.processes import ProcessFailed
+from compat.harness.tool_server import ToolServer
+from compat.harness.waiting import WaitTimeout
+
+
+def main() -> int:
+    sizes = Sizes()
+    try:
+        with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-") as folder:
+            ours = _measure("ours", "our controller", Path(folder), sizes)
+            java = _measure("java", JAVA_NAME, Path(folder), sizes)
+    except KeyboardInterrupt:
+        print("\ninterrupted; everything is stopped and removed")
+        return 130
+    except (MissingComponent, ProcessFailed, WaitTimeout) as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    print(
+        f"\n{sizes.partitions_a_topic} partitions a topic, replication factor 3; a bulk request has "
+        f"{sizes.bulk_topics} topics of {sizes.bulk_partitions}; start-up is the median of {sizes.starts}\n"
+    )
+    print(table(ours, java, sizes))
+    return 0
+
+
+def _measure(kind: ControllerKind, name: str, folder: Path, sizes: Sizes) -> Figures:
+    print(f"measuring {name} ...", flush=True)
+    with ToolServer(folder / "tools.log") as tools:
+        return measure(kind, folder, tools, sizes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
