@@ -30,13 +30,14 @@ def server(file: str, /, *, override: Sequence[str] = (), log_level: str | None 
     """
     from kraft_wire.server.config import load_server_config
     from kraft_wire.server.logging import configure, get_logger, level_from_environment
-    from kraft_wire.server.main import run
 
     configure(level_from_environment(log_level))
     config = load_server_config(file, override)
     log = get_logger(__name__)
     for warning in config.warnings:
         log.warning(warning, file=file)
+    from kraft_wire.server.main import run
+
     return run(config)
 
 
