@@ -1,4 +1,4 @@
-"""A snapshot gives the state again, in Java's order, at versions that follow the finalized metadata.version."""
+"""A snapshot gives the state again, in the order of Java's, at versions by the finalized metadata.version."""
 
 from __future__ import annotations
 
