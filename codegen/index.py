@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from codegen.emit import INDENT
+from codegen.code import INDENT
 from codegen.errors import SchemaError
 from codegen.model import Message
 from codegen.plan import MessagePlan

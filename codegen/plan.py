@@ -44,12 +44,17 @@ class FieldPlan:
         return not self.nullable.empty
 
     @property
+    def can_be_none(self) -> bool:
+        """Whether the value may be None; records are None by default, even where the wire has no null."""
+        return self.is_nullable or self.default == "None"
+
+    @property
     def annotation(self) -> str:
         """The Python type as source."""
         base = self.type.struct or _PYTHON_TYPES.get(self.type.base, "int")
         if self.type.is_array:
             base = f"list[{base}]" if self.type.is_struct else f"tuple[{base}, ...]"
-        return f"{base} | None" if self.is_nullable or self.default == "None" else base
+        return f"{base} | None" if self.can_be_none else base
 
 
 @dataclass(frozen=True, slots=True)

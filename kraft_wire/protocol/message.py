@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from kraft_wire.protocol.careful_decode import decode_carefully
 from kraft_wire.protocol.careful_encode import encode_carefully
@@ -38,8 +38,7 @@ class Message(Structure, gc=False):
     @classmethod
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[Self, int]:
         """Read a message that begins at ``pos``; returns it and the position behind it."""
-        cls._check_version(version)
-        return decode_carefully(cls, cls.NAME, data, version, pos)
+        return decode_message_carefully(cls, data, version, pos)
 
     def encode(self, version: int) -> bytes:
         """The message's bytes at this version. Raises EncodeError or UnsupportedVersion."""
@@ -49,25 +48,40 @@ class Message(Structure, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         """Append the message's bytes, in pieces, to ``out``; after an exception ``out`` is as it was."""
-        self._check_version(version)
-        pieces: list[bytes] = []
-        encode_carefully(self, self.NAME, pieces, version)
-        out += pieces
+        encode_message_carefully(self, out, version)
 
     def to_json(self, version: int) -> dict[str, Any]:
         """The message in Kafka's own JSON form, as its JsonConverter classes and kafka-dump-log print it."""
-        self._check_version(version)
+        check_version(type(self), version)
         return structure_to_json(self, self.NAME, version)
 
     @classmethod
     def from_json(cls, obj: dict[str, Any], version: int) -> Self:
         """Read Kafka's own JSON form. Raises DecodeError naming the field."""
-        cls._check_version(version)
+        check_version(cls, version)
         return structure_from_json(cls, obj, cls.NAME, version)
 
-    @classmethod
-    def _check_version(cls, version: int) -> None:
-        if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
-            exists = cls.MIN_VERSION <= cls.MAX_VERSION
-            known = f"known are {cls.MIN_VERSION} to {cls.MAX_VERSION}" if exists else "it has no version"
-            raise UnsupportedVersion(cls.NAME, version, known)
+
+M = TypeVar("M", bound=Message)
+
+
+def decode_message_carefully(cls: type[M], data: bytes, version: int, pos: int) -> tuple[M, int]:
+    """``decode_from`` for any message, and what the generated ones turn to where they stumble."""
+    check_version(cls, version)
+    return decode_carefully(cls, cls.NAME, data, version, pos)
+
+
+def encode_message_carefully(message: Message, out: list[bytes], version: int) -> None:
+    """``encode_into`` for any message, and what the generated ones turn to where they stumble."""
+    check_version(type(message), version)
+    pieces: list[bytes] = []
+    encode_carefully(message, message.NAME, pieces, version)
+    out += pieces
+
+
+def check_version(cls: type[Message], version: int) -> None:
+    """Raise UnsupportedVersion for a version that the message does not have."""
+    if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
+        exists = cls.MIN_VERSION <= cls.MAX_VERSION
+        known = f"known are {cls.MIN_VERSION} to {cls.MAX_VERSION}" if exists else "it has no version"
+        raise UnsupportedVersion(cls.NAME, version, known)

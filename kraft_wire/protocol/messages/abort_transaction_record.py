@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_uvarint, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_write_B = struct.Struct(">B").pack
 
 
 class AbortTransactionRecord(Message, gc=False):
@@ -25,3 +31,124 @@ class AbortTransactionRecord(Message, gc=False):
     reason: str | None = None
     """string, version 0, nullable, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AbortTransactionRecord:
+        try:
+            if version == 0:
+                tags = data[0]
+                pos = 1
+                reason: str | None
+                reason = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            reason_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                reason_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                reason_2 = None
+                                pos = pos + 1
+                            else:
+                                reason_2, pos = long_string(data, pos + 1, size)
+                            reason = reason_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return AbortTransactionRecord(reason, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AbortTransactionRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                tags = data[pos]
+                pos += 1
+                reason: str | None
+                reason = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            reason_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                reason_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                reason_2 = None
+                                pos = pos + 1
+                            else:
+                                reason_2, pos = long_string(data, pos + 1, size)
+                            reason = reason_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return AbortTransactionRecord(reason, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.reason is not None:
+                    known: list[tuple[int, bytes]] = []
+                    if self.reason is not None:
+                        reason_raw = self.reason.encode()
+                        reason_size = len(reason_raw) + 1
+                        known.append((0, b"".join((SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw))))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

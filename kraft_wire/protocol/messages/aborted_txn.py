@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_qqqq = struct.Struct(">qqqq").unpack_from
+_write_qqqq = struct.Struct(">qqqq").pack
 
 
 class AbortedTxn(Message, gc=False):
@@ -32,3 +37,38 @@ class AbortedTxn(Message, gc=False):
     """int64, version 0."""
     last_stable_offset: int = 0
     """int64, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AbortedTxn:
+        try:
+            if version == 0:
+                producer_id, first_offset, last_offset, last_stable_offset = _read_qqqq(data, 0)
+                return AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AbortedTxn, int]:
+        start = pos
+        try:
+            if version == 0:
+                producer_id, first_offset, last_offset, last_stable_offset = _read_qqqq(data, pos)
+                return AbortedTxn(producer_id, first_offset, last_offset, last_stable_offset), pos + 32
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                return _write_qqqq(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

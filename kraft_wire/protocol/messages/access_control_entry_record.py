@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_16sbB = struct.Struct(">16sbB").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_write_16sb = struct.Struct(">16sb").pack
+_write_16sbB = struct.Struct(">16sbB").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bbB = struct.Struct(">bbB").pack
 
 
 class AccessControlEntryRecord(Message, gc=False):
@@ -47,3 +60,97 @@ class AccessControlEntryRecord(Message, gc=False):
     permission_type: int = 0
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AccessControlEntryRecord:
+        try:
+            if version == 0:
+                id, resource_type, size = _read_16sbB(data, 0)
+                if 0 < size < 128:
+                    end = 17 + size
+                    resource_name = data[18:end].decode()
+                    pos = end
+                else:
+                    resource_name, pos = long_string(data, 18, size)
+                pattern_type, size = _read_bB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    principal = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    principal, pos = long_string(data, pos + 2, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    host, pos = long_string(data, pos + 1, size)
+                operation, permission_type, tags = _read_bbB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return AccessControlEntryRecord(as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AccessControlEntryRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                id, resource_type, size = _read_16sbB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 17 + size
+                    resource_name = data[pos + 18:end].decode()
+                    pos = end
+                else:
+                    resource_name, pos = long_string(data, pos + 18, size)
+                pattern_type, size = _read_bB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    principal = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    principal, pos = long_string(data, pos + 2, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    host, pos = long_string(data, pos + 1, size)
+                operation, permission_type, tags = _read_bbB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return AccessControlEntryRecord(as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown), pos + 3
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                resource_name_raw = self.resource_name.encode()
+                resource_name_size = len(resource_name_raw) + 1
+                principal_raw = self.principal.encode()
+                principal_size = len(principal_raw) + 1
+                host_raw = self.host.encode()
+                host_size = len(host_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_16sbB(self.id, self.resource_type, resource_name_size) if resource_name_size < 128 else _write_16sb(self.id, self.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(self.pattern_type, principal_size) if principal_size < 128 else _write_b(self.pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(self.operation, self.permission_type, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_h = struct.Struct(">h").unpack_from
+_read_qhB = struct.Struct(">qhB").unpack_from
+_read_qhh = struct.Struct(">qhh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_qh = struct.Struct(">qh").pack
+_write_qhB = struct.Struct(">qhB").pack
+_write_qhh = struct.Struct(">qhh").pack
 
 
 class AddOffsetsToTxnRequest(Message, gc=False):
@@ -34,3 +47,123 @@ class AddOffsetsToTxnRequest(Message, gc=False):
     group_id: str = ''
     """string, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AddOffsetsToTxnRequest:
+        try:
+            if 3 <= version <= 4:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    transactional_id = data[1:end].decode()
+                    pos = end
+                else:
+                    transactional_id, pos = long_string(data, 1, size)
+                producer_id, producer_epoch, size = _read_qhB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 10 + size
+                    group_id = data[pos + 11:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 11, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id, unknown)
+            if 0 <= version <= 2:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    transactional_id_2 = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                producer_id_2, producer_epoch_2, size = _read_qhh(data, pos)
+                if size >= 0:
+                    end = pos + 12 + size
+                    group_id_2 = data[pos + 12:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return AddOffsetsToTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, group_id_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnRequest, int]:
+        start = pos
+        try:
+            if 3 <= version <= 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    transactional_id, pos = long_string(data, pos + 1, size)
+                producer_id, producer_epoch, size = _read_qhB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 10 + size
+                    group_id = data[pos + 11:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 11, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id, unknown), pos + 1
+            if 0 <= version <= 2:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    transactional_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                producer_id_2, producer_epoch_2, size = _read_qhh(data, pos)
+                if size >= 0:
+                    end = pos + 12 + size
+                    group_id_2 = data[pos + 12:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return AddOffsetsToTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, group_id_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 4:
+                transactional_id_raw = self.transactional_id.encode()
+                transactional_id_size = len(transactional_id_raw) + 1
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhB(self.producer_id, self.producer_epoch, group_id_size) if group_id_size < 128 else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size), group_id_raw, _write_B(tags), section))
+            if 0 <= version <= 2:
+                transactional_id_raw_2 = self.transactional_id.encode()
+                transactional_id_size_2 = len(transactional_id_raw_2)
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_qhh(self.producer_id, self.producer_epoch, group_id_size_2), group_id_raw_2))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

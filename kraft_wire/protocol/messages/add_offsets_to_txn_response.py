@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ih = struct.Struct(">ih").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class AddOffsetsToTxnResponse(Message, gc=False):
@@ -28,3 +37,58 @@ class AddOffsetsToTxnResponse(Message, gc=False):
     error_code: int = 0
     """int16, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AddOffsetsToTxnResponse:
+        try:
+            if 3 <= version <= 4:
+                throttle_time_ms, error_code, tags = _read_ihB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 7, tags)[0]
+                return AddOffsetsToTxnResponse(throttle_time_ms, error_code, unknown)
+            if 0 <= version <= 2:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, 0)
+                return AddOffsetsToTxnResponse(throttle_time_ms_2, error_code_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddOffsetsToTxnResponse, int]:
+        start = pos
+        try:
+            if 3 <= version <= 4:
+                throttle_time_ms, error_code, tags = _read_ihB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                    pos -= 7
+                return AddOffsetsToTxnResponse(throttle_time_ms, error_code, unknown), pos + 7
+            if 0 <= version <= 2:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, pos)
+                return AddOffsetsToTxnResponse(throttle_time_ms_2, error_code_2), pos + 6
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 4:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+            if 0 <= version <= 2:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_ih(self.throttle_time_ms, self.error_code)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

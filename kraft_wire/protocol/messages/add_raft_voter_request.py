@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_ii16sB = struct.Struct(">ii16sB").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_HB = struct.Struct(">HB").pack
+_write_ii16s = struct.Struct(">ii16s").pack
+_write_ii16sB = struct.Struct(">ii16sB").pack
 
 
 class Listener(Structure, gc=False):
@@ -60,3 +73,98 @@ class AddRaftVoterRequest(Message, gc=False):
     ack_when_committed: bool = True
     """bool, version 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                cluster_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id = None
+                    pos = pos + 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                timeout_ms, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
+                pos += 25
+                listeners: list[Listener]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                listeners = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, tags = _read_HB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    listeners.append(Listener(name, host, port, unknown))
+                ack_when_committed: bool
+                if version >= 1:
+                    ack_when_committed_2 = data[pos] != 0
+                    pos += 1
+                    ack_when_committed = ack_when_committed_2
+                else:
+                    ack_when_committed = True
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AddRaftVoterRequest(cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners, ack_when_committed, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                if version < 1 and (not self.ack_when_committed):
+                    refuse()
+                if self.cluster_id is None:
+                    cluster_id_raw = b""
+                    cluster_id_size = 0
+                else:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
+                listeners = self.listeners
+                listeners_size = len(listeners) + 1
+                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size) if listeners_size < 128 else _write_ii16s(self.timeout_ms, self.voter_id, self.voter_directory_id) + uvarint(listeners_size))
+                for item in listeners:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item.port, tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_t(self.ack_when_committed) if version >= 1 else b"", _write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ihqiB = struct.Struct(">ihqiB").unpack_from
+_write_ihqiB = struct.Struct(">ihqiB").pack
 
 
 class AllocateProducerIdsResponse(Message, gc=False):
@@ -34,3 +41,48 @@ class AllocateProducerIdsResponse(Message, gc=False):
     producer_id_len: int = 0
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> AllocateProducerIdsResponse:
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = _read_ihqiB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 19, tags)[0]
+                return AllocateProducerIdsResponse(throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AllocateProducerIdsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = _read_ihqiB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 19, tags)
+                    pos -= 19
+                return AllocateProducerIdsResponse(throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown), pos + 19
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihqiB(self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_dt = struct.Struct(">d?").unpack_from
+_read_dtB = struct.Struct(">d?B").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_tB = struct.Struct(">?B").pack
+_write_B = struct.Struct(">B").pack
+_write_dt = struct.Struct(">d?").pack
+_write_dtB = struct.Struct(">d?B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class EntityData(Structure, gc=False):
@@ -79,3 +97,214 @@ class AlterClientQuotasRequest(Message, gc=False):
     validate_only: bool = False
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                pos += 1
+                entries: list[EntryData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                entries = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    pos += 1
+                    entity: list[EntityData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    entity = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            entity_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        entity_name: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_name = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            entity_name = None
+                            pos = pos + 1
+                        else:
+                            entity_name, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        entity.append(EntityData(entity_type, entity_name, unknown))
+                    size = data[pos]
+                    pos += 1
+                    ops: list[OpData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    ops = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            key = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            key, pos = long_string(data, pos + 1, size)
+                        value, remove, tags = _read_dtB(data, pos)
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
+                            pos -= 10
+                        pos += 10
+                        ops.append(OpData(key, value, remove, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    entries.append(EntryData(entity, ops, unknown_3))
+                validate_only, tags = _read_tB(data, pos)
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return AlterClientQuotasRequest(entries, validate_only, unknown_4), pos + 2
+            if version == 0:
+                size, = _read_i(data, pos)
+                pos += 4
+                entries_2: list[EntryData]
+                entries_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    entity_2: list[EntityData]
+                    entity_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            entity_type_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        entity_name_2: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            entity_name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            entity_name_2 = None
+                            pos = pos + 2
+                        entity_2.append(EntityData(entity_type_2, entity_name_2))
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    ops_2: list[OpData]
+                    ops_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            key_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        value_2, remove_2 = _read_dt(data, pos)
+                        pos += 9
+                        ops_2.append(OpData(key_2, value_2, remove_2))
+                    entries_2.append(EntryData(entity_2, ops_2))
+                validate_only_2 = data[pos] != 0
+                return AlterClientQuotasRequest(entries_2, validate_only_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                entries = self.entries
+                entries_size = len(entries) + 1
+                out.append(SIZES[entries_size] if entries_size < 128 else uvarint(entries_size))
+                for item in entries:
+                    entity = item.entity
+                    entity_size = len(entity) + 1
+                    out.append(SIZES[entity_size] if entity_size < 128 else uvarint(entity_size))
+                    for item_2 in entity:
+                        entity_type_raw = item_2.entity_type.encode()
+                        entity_type_size = len(entity_type_raw) + 1
+                        if item_2.entity_name is None:
+                            entity_name_raw = b""
+                            entity_name_size = 0
+                        else:
+                            entity_name_raw = item_2.entity_name.encode()
+                            entity_name_size = len(entity_name_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                    ops = item.ops
+                    ops_size = len(ops) + 1
+                    out.append(SIZES[ops_size] if ops_size < 128 else uvarint(ops_size))
+                    for item_3 in ops:
+                        key_raw = item_3.key.encode()
+                        key_size = len(key_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_3.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
+                        out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dtB(item_3.value, item_3.remove, tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tB(self.validate_only, tags_4), section_4)
+                return
+            if version == 0:
+                entries_2 = self.entries
+                entries_size_2 = len(entries_2)
+                out.append(_write_i(entries_size_2))
+                for item_4 in entries_2:
+                    entity_2 = item_4.entity
+                    entity_size_2 = len(entity_2)
+                    out.append(_write_i(entity_size_2))
+                    for item_5 in entity_2:
+                        entity_type_raw_2 = item_5.entity_type.encode()
+                        entity_type_size_2 = len(entity_type_raw_2)
+                        if item_5.entity_name is None:
+                            entity_name_raw_2 = b""
+                            entity_name_size_2 = -1
+                        else:
+                            entity_name_raw_2 = item_5.entity_name.encode()
+                            entity_name_size_2 = len(entity_name_raw_2)
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                    ops_2 = item_4.ops
+                    ops_size_2 = len(ops_2)
+                    out.append(_write_i(ops_size_2))
+                    for item_6 in ops_2:
+                        key_raw_2 = item_6.key.encode()
+                        key_size_2 = len(key_raw_2)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(key_size_2), key_raw_2, _write_dt(item_6.value, item_6.remove))
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_t(self.validate_only))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

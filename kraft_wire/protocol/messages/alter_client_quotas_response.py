@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class EntityData(Structure, gc=False):
@@ -63,3 +82,190 @@ class AlterClientQuotasResponse(Message, gc=False):
     entries: list[EntryData] = []
     """[]EntryData, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterClientQuotasResponse, int]:
+        start = pos
+        try:
+            if version == 1:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                entries: list[EntryData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                entries = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    pos += 1
+                    entity: list[EntityData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    entity = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            entity_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        entity_name: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_name = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            entity_name = None
+                            pos = pos + 1
+                        else:
+                            entity_name, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        entity.append(EntityData(entity_type, entity_name, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    entries.append(EntryData(error_code, error_message, entity, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterClientQuotasResponse(throttle_time_ms, entries, unknown_3), pos + 1
+            if version == 0:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                entries_2: list[EntryData]
+                entries_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    error_code_2, size = _read_hh(data, pos)
+                    error_message_2: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_2 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_2 = None
+                        pos = pos + 4
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    entity_2: list[EntityData]
+                    entity_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            entity_type_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        entity_name_2: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            entity_name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            entity_name_2 = None
+                            pos = pos + 2
+                        entity_2.append(EntityData(entity_type_2, entity_name_2))
+                    entries_2.append(EntryData(error_code_2, error_message_2, entity_2))
+                if pos <= len(data):
+                    return AlterClientQuotasResponse(throttle_time_ms_2, entries_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                entries = self.entries
+                entries_size = len(entries) + 1
+                out.append(_write_iB(self.throttle_time_ms, entries_size) if entries_size < 128 else _write_i(self.throttle_time_ms) + uvarint(entries_size))
+                for item in entries:
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    entity = item.entity
+                    entity_size = len(entity) + 1
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[entity_size] if entity_size < 128 else uvarint(entity_size))
+                    for item_2 in entity:
+                        entity_type_raw = item_2.entity_type.encode()
+                        entity_type_size = len(entity_type_raw) + 1
+                        if item_2.entity_name is None:
+                            entity_name_raw = b""
+                            entity_name_size = 0
+                        else:
+                            entity_name_raw = item_2.entity_name.encode()
+                            entity_name_size = len(entity_name_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 0:
+                entries_2 = self.entries
+                entries_size_2 = len(entries_2)
+                out.append(_write_ii(self.throttle_time_ms, entries_size_2))
+                for item_3 in entries_2:
+                    if item_3.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = -1
+                    else:
+                        error_message_raw_2 = item_3.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2)
+                    entity_2 = item_3.entity
+                    entity_size_2 = len(entity_2)
+                    out += (_write_hh(item_3.error_code, error_message_size_2), error_message_raw_2, _write_i(entity_size_2))
+                    for item_4 in entity_2:
+                        entity_type_raw_2 = item_4.entity_type.encode()
+                        entity_type_size_2 = len(entity_type_raw_2)
+                        if item_4.entity_name is None:
+                            entity_name_raw_2 = b""
+                            entity_name_size_2 = -1
+                        else:
+                            entity_name_raw_2 = item_4.entity_name.encode()
+                            entity_name_size_2 = len(entity_name_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

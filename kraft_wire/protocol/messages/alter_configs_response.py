@@ -3,10 +3,32 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class AlterConfigsResourceResponse(Structure, gc=False):
@@ -50,3 +72,124 @@ class AlterConfigsResponse(Message, gc=False):
     responses: list[AlterConfigsResourceResponse] = []
     """[]AlterConfigsResourceResponse, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterConfigsResponse, int]:
+        start = pos
+        try:
+            if version == 2:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                responses: list[AlterConfigsResourceResponse]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                responses = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses.append(AlterConfigsResourceResponse(error_code, error_message, resource_type, resource_name, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterConfigsResponse(throttle_time_ms, responses, unknown_2), pos + 1
+            if 0 <= version <= 1:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                responses_2: list[AlterConfigsResourceResponse]
+                responses_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    error_code_2, size = _read_hh(data, pos)
+                    error_message_2: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_2 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_2 = None
+                        pos = pos + 4
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    responses_2.append(AlterConfigsResourceResponse(error_code_2, error_message_2, resource_type_2, resource_name_2))
+                if pos <= len(data):
+                    return AlterConfigsResponse(throttle_time_ms_2, responses_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                responses = self.responses
+                responses_size = len(responses) + 1
+                out.append(_write_iB(self.throttle_time_ms, responses_size) if responses_size < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size))
+                for item in responses:
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if 0 <= version <= 1:
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2)
+                out.append(_write_ii(self.throttle_time_ms, responses_size_2))
+                for item_2 in responses_2:
+                    if item_2.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = -1
+                    else:
+                        error_message_raw_2 = item_2.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2)
+                    resource_name_raw_2 = item_2.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_hh(item_2.error_code, error_message_size_2), error_message_raw_2, _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class ReassignablePartition(Structure, gc=False):
@@ -63,3 +76,112 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     topics: list[ReassignableTopic] = []
     """[]ReassignableTopic, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                timeout_ms, = _read_i(data, pos)
+                pos += 4
+                allow_replication_factor_change: bool
+                if version >= 1:
+                    allow_replication_factor_change_2 = data[pos] != 0
+                    pos += 1
+                    allow_replication_factor_change = allow_replication_factor_change_2
+                else:
+                    allow_replication_factor_change = True
+                size = data[pos]
+                pos += 1
+                topics: list[ReassignableTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[ReassignablePartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, size = _read_iB(data, pos)
+                        pos += 5
+                        replicas: tuple[int, ...] | None
+                        if size == 0:
+                            replicas = None
+                        else:
+                            if 0 < size < SHORT:
+                                replicas = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                replicas, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(ReassignablePartition(partition_index, replicas, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(ReassignableTopic(name, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionReassignmentsRequest(timeout_ms, allow_replication_factor_change, topics, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                if version < 1 and (not self.allow_replication_factor_change):
+                    refuse()
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (_write_i(self.timeout_ms), _write_t(self.allow_replication_factor_change) if version >= 1 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        replicas = item_2.replicas
+                        if replicas is None:
+                            replicas, replicas_size = (), 0
+                        else:
+                            replicas_size = len(replicas) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

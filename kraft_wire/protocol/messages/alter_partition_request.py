@@ -3,11 +3,31 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_biB = struct.Struct(">biB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_read_iq = struct.Struct(">iq").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_biB = struct.Struct(">biB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iq = struct.Struct(">iq").pack
+_write_iqB = struct.Struct(">iqB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class BrokerState(Structure, gc=False):
@@ -92,3 +112,142 @@ class AlterPartitionRequest(Message, gc=False):
     topics: list[TopicData] = []
     """[]TopicData, versions 2 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                broker_id, broker_epoch, size = _read_iqB(data, pos)
+                pos += 13
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, leader_epoch = _read_ii(data, pos)
+                        pos += 8
+                        new_isr: tuple[int, ...]
+                        if version <= 2:
+                            size = data[pos]
+                            pos += 1
+                            new_isr_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                new_isr_2 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                new_isr_2, pos = long_array(data, pos, size, "i")
+                            new_isr = new_isr_2
+                        else:
+                            new_isr = ()
+                        new_isr_with_epochs: list[BrokerState]
+                        if version >= 3:
+                            size = data[pos]
+                            pos += 1
+                            new_isr_with_epochs_2: list[BrokerState]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            new_isr_with_epochs_2 = []
+                            for _ in range(size - 1):
+                                broker_id_2: int
+                                broker_epoch_2: int
+                                if version >= 3:
+                                    broker_id_3, broker_epoch_3 = _read_iq(data, pos)
+                                    pos += 12
+                                    broker_id_2 = broker_id_3
+                                    broker_epoch_2 = broker_epoch_3
+                                else:
+                                    broker_id_2 = 0
+                                    broker_epoch_2 = -1
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                new_isr_with_epochs_2.append(BrokerState(broker_id_2, broker_epoch_2, unknown))
+                            new_isr_with_epochs = new_isr_with_epochs_2
+                        else:
+                            new_isr_with_epochs = []
+                        leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        partitions.append(PartitionData(partition_index, leader_epoch, new_isr, new_isr_with_epochs, leader_recovery_state, partition_epoch, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionRequest(broker_id, broker_epoch, topics, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iqB(self.broker_id, self.broker_epoch, topics_size) if topics_size < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size))
+                for item in topics:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if version > 2 and (item_2.new_isr is None or item_2.new_isr):
+                            refuse()
+                        if version < 3 and (item_2.new_isr_with_epochs is None or item_2.new_isr_with_epochs):
+                            refuse()
+                        out.append(_write_ii(item_2.partition_index, item_2.leader_epoch))
+                        if version <= 2:
+                            new_isr = item_2.new_isr
+                            new_isr_size = len(new_isr) + 1
+                            out.append(_write_array_i[new_isr_size](new_isr_size, *new_isr) if new_isr_size < SHORT else write_long_array(new_isr, "i"))
+                        if version >= 3:
+                            new_isr_with_epochs = item_2.new_isr_with_epochs
+                            new_isr_with_epochs_size = len(new_isr_with_epochs) + 1
+                            out.append(SIZES[new_isr_with_epochs_size] if new_isr_with_epochs_size < 128 else uvarint(new_isr_with_epochs_size))
+                            for item_3 in new_isr_with_epochs:
+                                if version < 3 and (item_3.broker_id != 0):
+                                    refuse()
+                                if version < 3 and (item_3.broker_epoch != -1):
+                                    refuse()
+                                tags, section = 0, b""
+                                if item_3.unknown_tagged_fields:
+                                    tags, section = write_tags((), item_3.unknown_tagged_fields)
+                                out += (_write_iq(item_3.broker_id, item_3.broker_epoch) if version >= 3 else b"", _write_B(tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

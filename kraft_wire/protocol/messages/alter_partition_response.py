@@ -3,11 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_biB = struct.Struct(">biB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihiiB = struct.Struct(">ihiiB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_biB = struct.Struct(">biB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihii = struct.Struct(">ihii").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class PartitionData(Structure, gc=False):
@@ -79,3 +98,86 @@ class AlterPartitionResponse(Message, gc=False):
     topics: list[TopicData] = []
     """[]TopicData, versions 2 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionResponse, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2, leader_id, leader_epoch, size = _read_ihiiB(data, pos)
+                        pos += 15
+                        isr: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            isr = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            isr, pos = long_array(data, pos, size, "i")
+                        leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, isr, leader_recovery_state, partition_epoch, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionResponse(throttle_time_ms, error_code, topics, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size) if topics_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size))
+                for item in topics:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        isr = item_2.isr
+                        isr_size = len(isr) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihii(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class AlterReplicaLogDirTopic(Structure, gc=False):
@@ -57,3 +70,157 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
     dirs: list[AlterReplicaLogDir] = []
     """[]AlterReplicaLogDir, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
+        start = pos
+        try:
+            if version == 2:
+                size = data[pos]
+                pos += 1
+                dirs: list[AlterReplicaLogDir]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                dirs = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        path = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        path, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    topics: list[AlterReplicaLogDirTopic]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(AlterReplicaLogDirTopic(name, partitions, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    dirs.append(AlterReplicaLogDir(path, topics, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterReplicaLogDirsRequest(dirs, unknown_3), pos + 1
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                dirs_2: list[AlterReplicaLogDir]
+                dirs_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        path_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    topics_2: list[AlterReplicaLogDirTopic]
+                    topics_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_2: tuple[int, ...]
+                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        topics_2.append(AlterReplicaLogDirTopic(name_2, partitions_2))
+                    dirs_2.append(AlterReplicaLogDir(path_2, topics_2))
+                return AlterReplicaLogDirsRequest(dirs_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                dirs = self.dirs
+                dirs_size = len(dirs) + 1
+                out.append(SIZES[dirs_size] if dirs_size < 128 else uvarint(dirs_size))
+                for item in dirs:
+                    path_raw = item.path.encode()
+                    path_size = len(path_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (SIZES[path_size] if path_size < 128 else string_size(path_size), path_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    for item_2 in topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 1:
+                dirs_2 = self.dirs
+                dirs_size_2 = len(dirs_2)
+                out.append(_write_i(dirs_size_2))
+                for item_3 in dirs_2:
+                    path_raw_2 = item_3.path.encode()
+                    path_size_2 = len(path_raw_2)
+                    topics_2 = item_3.topics
+                    topics_size_2 = len(topics_2)
+                    out += (_write_h(path_size_2), path_raw_2, _write_i(topics_size_2))
+                    for item_4 in topics_2:
+                        name_raw_2 = item_4.name.encode()
+                        name_size_2 = len(name_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(name_size_2), name_raw_2, write_numbers(item_4.partitions, "i"))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

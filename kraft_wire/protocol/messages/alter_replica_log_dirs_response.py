@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class AlterReplicaLogDirPartitionResult(Structure, gc=False):
@@ -60,3 +79,127 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
     results: list[AlterReplicaLogDirTopicResult] = []
     """[]AlterReplicaLogDirTopicResult, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterReplicaLogDirsResponse, int]:
+        start = pos
+        try:
+            if version == 2:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                results: list[AlterReplicaLogDirTopicResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                results = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[AlterReplicaLogDirPartitionResult]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code, tags = _read_ihB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                            pos -= 7
+                        pos += 7
+                        partitions.append(AlterReplicaLogDirPartitionResult(partition_index, error_code, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(AlterReplicaLogDirTopicResult(topic_name, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterReplicaLogDirsResponse(throttle_time_ms, results, unknown_3), pos + 1
+            if version == 1:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                results_2: list[AlterReplicaLogDirTopicResult]
+                results_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[AlterReplicaLogDirPartitionResult]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, error_code_2 = _read_ih(data, pos)
+                        pos += 6
+                        partitions_2.append(AlterReplicaLogDirPartitionResult(partition_index_2, error_code_2))
+                    results_2.append(AlterReplicaLogDirTopicResult(topic_name_2, partitions_2))
+                return AlterReplicaLogDirsResponse(throttle_time_ms_2, results_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                results = self.results
+                results_size = len(results) + 1
+                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                for item in results:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 1:
+                results_2 = self.results
+                results_size_2 = len(results_2)
+                out.append(_write_ii(self.throttle_time_ms, results_size_2))
+                for item_3 in results_2:
+                    topic_name_raw_2 = item_3.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_ih(item_4.partition_index, item_4.error_code))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class AlterShareGroupOffsetsResponsePartition(Structure, gc=False):
@@ -73,3 +86,119 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
     responses: list[AlterShareGroupOffsetsResponseTopic] = []
     """[]AlterShareGroupOffsetsResponseTopic, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterShareGroupOffsetsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                responses: list[AlterShareGroupOffsetsResponseTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                responses = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[AlterShareGroupOffsetsResponsePartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2, size = _read_ihB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_2 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos = pos + 7
+                        else:
+                            error_message_2, pos = long_string(data, pos + 7, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(AlterShareGroupOffsetsResponsePartition(partition_index, error_code_2, error_message_2, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses.append(AlterShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterShareGroupOffsetsResponse(throttle_time_ms, error_code, error_message, responses, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                responses = self.responses
+                responses_size = len(responses) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                for item in responses:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if item_2.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_2.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_biB = struct.Struct(">biB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bi = struct.Struct(">bi").pack
+_write_biB = struct.Struct(">biB").pack
 
 
 class ScramCredentialDeletion(Structure, gc=False):
@@ -69,3 +81,120 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
     upsertions: list[ScramCredentialUpsertion] = []
     """[]ScramCredentialUpsertion, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                deletions: list[ScramCredentialDeletion]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                deletions = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    mechanism, tags = _read_bB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                        pos -= 2
+                    pos += 2
+                    deletions.append(ScramCredentialDeletion(name, mechanism, unknown))
+                size = data[pos]
+                pos += 1
+                upsertions: list[ScramCredentialUpsertion]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                upsertions = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    mechanism_2, iterations, size = _read_biB(data, pos)
+                    pos += 6
+                    salt: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        salt = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    size = data[pos]
+                    pos += 1
+                    salted_password: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        salted_password = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    upsertions.append(ScramCredentialUpsertion(name_2, mechanism_2, iterations, salt, salted_password, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterUserScramCredentialsRequest(deletions, upsertions, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                deletions = self.deletions
+                deletions_size = len(deletions) + 1
+                out.append(SIZES[deletions_size] if deletions_size < 128 else uvarint(deletions_size))
+                for item in deletions:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(item.mechanism, tags), section)
+                upsertions = self.upsertions
+                upsertions_size = len(upsertions) + 1
+                out.append(SIZES[upsertions_size] if upsertions_size < 128 else uvarint(upsertions_size))
+                for item_2 in upsertions:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    salt_raw = item_2.salt
+                    salt_size = len(salt_raw) + 1
+                    salted_password_raw = item_2.salted_password
+                    salted_password_size = len(salted_password_raw) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_biB(item_2.mechanism, item_2.iterations, salt_size) if salt_size < 128 else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size), salt_raw, SIZES[salted_password_size] if salted_password_size < 128 else uvarint(salted_password_size), salted_password_raw, _write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
 
 
 class ApiVersionsRequest(Message, gc=False):
@@ -34,3 +42,142 @@ class ApiVersionsRequest(Message, gc=False):
     node_id: int = -1
     """int32, version 5, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ApiVersionsRequest:
+        try:
+            if 3 <= version <= 5:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    client_software_name = data[1:end].decode()
+                    pos = end
+                else:
+                    client_software_name, pos = long_string(data, 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_version = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_version, pos = long_string(data, pos + 1, size)
+                cluster_id: str | None
+                node_id: int
+                if version >= 5:
+                    size = data[pos]
+                    cluster_id_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        cluster_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        cluster_id_2 = None
+                        pos = pos + 1
+                    else:
+                        cluster_id_2, pos = long_string(data, pos + 1, size)
+                    node_id_2, = _read_i(data, pos)
+                    pos += 4
+                    cluster_id = cluster_id_2
+                    node_id = node_id_2
+                else:
+                    cluster_id = None
+                    node_id = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown)
+            if 0 <= version <= 2:
+                return ApiVersionsRequest('', '', None, -1)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsRequest, int]:
+        start = pos
+        try:
+            if 3 <= version <= 5:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_name, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_version = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_version, pos = long_string(data, pos + 1, size)
+                cluster_id: str | None
+                node_id: int
+                if version >= 5:
+                    size = data[pos]
+                    cluster_id_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        cluster_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        cluster_id_2 = None
+                        pos = pos + 1
+                    else:
+                        cluster_id_2, pos = long_string(data, pos + 1, size)
+                    node_id_2, = _read_i(data, pos)
+                    pos += 4
+                    cluster_id = cluster_id_2
+                    node_id = node_id_2
+                else:
+                    cluster_id = None
+                    node_id = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown), pos + 1
+            if 0 <= version <= 2:
+                return ApiVersionsRequest('', '', None, -1), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 5:
+                out = []
+                client_software_name_raw = self.client_software_name.encode()
+                client_software_name_size = len(client_software_name_raw) + 1
+                client_software_version_raw = self.client_software_version.encode()
+                client_software_version_size = len(client_software_version_raw) + 1
+                out += (SIZES[client_software_name_size] if client_software_name_size < 128 else string_size(client_software_name_size), client_software_name_raw, SIZES[client_software_version_size] if client_software_version_size < 128 else string_size(client_software_version_size), client_software_version_raw)
+                if version >= 5:
+                    if self.cluster_id is None:
+                        cluster_id_raw = b""
+                        cluster_id_size = 0
+                    else:
+                        cluster_id_raw = self.cluster_id.encode()
+                        cluster_id_size = len(cluster_id_raw) + 1
+                    out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i(self.node_id))
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags), section)
+                return b"".join(out)
+            if 0 <= version <= 2:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b''
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hhB = struct.Struct(">hhB").unpack_from
+_read_hhh = struct.Struct(">hhh").unpack_from
+_read_hhhB = struct.Struct(">hhhB").unpack_from
+_read_hi = struct.Struct(">hi").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hhB = struct.Struct(">hhB").pack
+_write_hhh = struct.Struct(">hhh").pack
+_write_hhhB = struct.Struct(">hhhB").pack
+_write_hi = struct.Struct(">hi").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_q = struct.Struct(">q").pack
 
 
 class ApiVersion(Structure, gc=False):
@@ -100,3 +124,196 @@ class ApiVersionsResponse(Message, gc=False):
     zk_migration_ready: bool = False
     """bool, versions 3 to 5, tag 3, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsResponse, int]:
+        start = pos
+        try:
+            if 3 <= version <= 5:
+                error_code, size = _read_hB(data, pos)
+                pos += 3
+                api_keys: list[ApiVersion]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                api_keys = []
+                for _ in range(size - 1):
+                    api_key, min_version, max_version, tags = _read_hhhB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                        pos -= 7
+                    pos += 7
+                    api_keys.append(ApiVersion(api_key, min_version, max_version, unknown))
+                throttle_time_ms, tags = _read_iB(data, pos)
+                pos += 5
+                supported_features: list[SupportedFeatureKey]
+                supported_features = []
+                finalized_features_epoch: int
+                finalized_features_epoch = -1
+                finalized_features: list[FinalizedFeatureKey]
+                finalized_features = []
+                zk_migration_ready: bool
+                zk_migration_ready = False
+                unknown_2: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            pos += 1
+                            supported_features_2: list[SupportedFeatureKey]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            supported_features_2 = []
+                            for _ in range(size - 1):
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                min_version_2, max_version_2, tags = _read_hhB(data, pos)
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                                    pos -= 5
+                                pos += 5
+                                supported_features_2.append(SupportedFeatureKey(name, min_version_2, max_version_2, unknown_3))
+                            supported_features = supported_features_2
+                        elif tag == 1:
+                            finalized_features_epoch_2, = _read_q(data, pos)
+                            pos += 8
+                            finalized_features_epoch = finalized_features_epoch_2
+                        elif tag == 2:
+                            size = data[pos]
+                            pos += 1
+                            finalized_features_2: list[FinalizedFeatureKey]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            finalized_features_2 = []
+                            for _ in range(size - 1):
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_2, pos = long_string(data, pos + 1, size)
+                                max_version_level, min_version_level, tags = _read_hhB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                                    pos -= 5
+                                pos += 5
+                                finalized_features_2.append(FinalizedFeatureKey(name_2, max_version_level, min_version_level, unknown_4))
+                            finalized_features = finalized_features_2
+                        elif tag == 3:
+                            zk_migration_ready_2 = data[pos] != 0
+                            pos += 1
+                            zk_migration_ready = zk_migration_ready_2
+                        elif tag < 4:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_2 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return ApiVersionsResponse(error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch, finalized_features, zk_migration_ready, unknown_2), pos
+            if 0 <= version <= 2:
+                error_code_2, size = _read_hi(data, pos)
+                pos += 6
+                api_keys_2: list[ApiVersion]
+                api_keys_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    api_key_2, min_version_3, max_version_3 = _read_hhh(data, pos)
+                    pos += 6
+                    api_keys_2.append(ApiVersion(api_key_2, min_version_3, max_version_3))
+                throttle_time_ms_2: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                return ApiVersionsResponse(error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 3 <= version <= 5:
+                api_keys = self.api_keys
+                api_keys_size = len(api_keys) + 1
+                out.append(_write_hB(self.error_code, api_keys_size) if api_keys_size < 128 else _write_h(self.error_code) + uvarint(api_keys_size))
+                for item in api_keys:
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_hhhB(item.api_key, item.min_version, item.max_version, tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields or self.supported_features is None or self.supported_features or self.finalized_features_epoch != -1 or self.finalized_features is None or self.finalized_features or self.zk_migration_ready:
+                    known: list[tuple[int, bytes]] = []
+                    if self.supported_features is None or self.supported_features:
+                        supported_features_payload: list[bytes] = []
+                        supported_features = self.supported_features
+                        supported_features_size = len(supported_features) + 1
+                        supported_features_payload.append(SIZES[supported_features_size] if supported_features_size < 128 else uvarint(supported_features_size))
+                        for item_2 in supported_features:
+                            name_raw = item_2.name.encode()
+                            name_size = len(name_raw) + 1
+                            tags_3, section_3 = 0, b""
+                            if item_2.unknown_tagged_fields:
+                                tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                            supported_features_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hhB(item_2.min_version, item_2.max_version, tags_3), section_3)
+                        known.append((0, b"".join(supported_features_payload)))
+                    if self.finalized_features_epoch != -1:
+                        known.append((1, _write_q(self.finalized_features_epoch)))
+                    if self.finalized_features is None or self.finalized_features:
+                        finalized_features_payload: list[bytes] = []
+                        finalized_features = self.finalized_features
+                        finalized_features_size = len(finalized_features) + 1
+                        finalized_features_payload.append(SIZES[finalized_features_size] if finalized_features_size < 128 else uvarint(finalized_features_size))
+                        for item_3 in finalized_features:
+                            name_raw_2 = item_3.name.encode()
+                            name_size_2 = len(name_raw_2) + 1
+                            tags_4, section_4 = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                            finalized_features_payload += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_3.max_version_level, item_3.min_version_level, tags_4), section_4)
+                        known.append((2, b"".join(finalized_features_payload)))
+                    if self.zk_migration_ready:
+                        known.append((3, _write_t(self.zk_migration_ready)))
+                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_iB(self.throttle_time_ms, tags_2), section_2)
+                return
+            if 0 <= version <= 2:
+                api_keys_2 = self.api_keys
+                api_keys_size_2 = len(api_keys_2)
+                out.append(_write_hi(self.error_code, api_keys_size_2))
+                for item_4 in api_keys_2:
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                    out.append(_write_hhh(item_4.api_key, item_4.min_version, item_4.max_version))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_i(self.throttle_time_ms) if version >= 1 else b"")
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

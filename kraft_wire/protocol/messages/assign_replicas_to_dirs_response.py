@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -80,3 +93,98 @@ class AssignReplicasToDirsResponse(Message, gc=False):
     directories: list[DirectoryData] = []
     """[]DirectoryData, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AssignReplicasToDirsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                directories: list[DirectoryData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                directories = []
+                for _ in range(size - 1):
+                    id, size = _read_16sB(data, pos)
+                    pos += 17
+                    topics: list[TopicData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        partitions = []
+                        for _ in range(size - 1):
+                            partition_index, error_code_2, tags = _read_ihB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                pos -= 7
+                            pos += 7
+                            partitions.append(PartitionData(partition_index, error_code_2, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AssignReplicasToDirsResponse(throttle_time_ms, error_code, directories, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                directories = self.directories
+                directories_size = len(directories) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, directories_size) if directories_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(directories_size))
+                for item in directories:
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out.append(_write_16sB(item.id, topics_size) if topics_size < 128 else _write_16s(item.id) + uvarint(topics_size))
+                    for item_2 in topics:
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        out.append(_write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        for item_3 in partitions:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_ihB(item_3.partition_index, item_3.error_code, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_i16siiB = struct.Struct(">i16siiB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iii = struct.Struct(">iii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_HB = struct.Struct(">HB").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_i16siiB = struct.Struct(">i16siiB").pack
+_write_iB = struct.Struct(">iB").pack
+_write_iii = struct.Struct(">iii").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -92,3 +111,199 @@ class BeginQuorumEpochRequest(Message, gc=False):
     leader_endpoints: list[LeaderEndpoint] = []
     """[]LeaderEndpoint, version 1, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BeginQuorumEpochRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                cluster_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id = None
+                    pos = pos + 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                voter_id, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 29, tags)
+                            pos -= 29
+                        pos += 29
+                        partitions.append(PartitionData(partition_index, as_uuid(Uuid, voter_directory_id), leader_id, leader_epoch, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                size = data[pos]
+                pos += 1
+                leader_endpoints: list[LeaderEndpoint]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                leader_endpoints = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, tags = _read_HB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return BeginQuorumEpochRequest(cluster_id, voter_id, topics, leader_endpoints, unknown_4), pos + 1
+            if version == 0:
+                size, = _read_h(data, pos)
+                cluster_id_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    cluster_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    cluster_id_2 = None
+                    pos = pos + 2
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[TopicData]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[PartitionData]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, leader_id_2, leader_epoch_2 = _read_iii(data, pos)
+                        pos += 12
+                        partitions_2.append(PartitionData(partition_index_2, Uuid.ZERO, leader_id_2, leader_epoch_2))
+                    topics_2.append(TopicData(topic_name_2, partitions_2))
+                return BeginQuorumEpochRequest(cluster_id_2, -1, topics_2, []), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                if self.cluster_id is None:
+                    cluster_id_raw = b""
+                    cluster_id_size = 0
+                else:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.voter_id, topics_size) if topics_size < 128 else _write_i(self.voter_id) + uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_i16siiB(item_2.partition_index, item_2.voter_directory_id, item_2.leader_id, item_2.leader_epoch, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                leader_endpoints = self.leader_endpoints
+                leader_endpoints_size = len(leader_endpoints) + 1
+                out.append(SIZES[leader_endpoints_size] if leader_endpoints_size < 128 else uvarint(leader_endpoints_size))
+                for item_3 in leader_endpoints:
+                    name_raw = item_3.name.encode()
+                    name_size = len(name_raw) + 1
+                    host_raw = item_3.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_3.port, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+            if version == 0:
+                if self.cluster_id is None:
+                    cluster_id_raw_2 = b""
+                    cluster_id_size_2 = -1
+                else:
+                    cluster_id_raw_2 = self.cluster_id.encode()
+                    cluster_id_size_2 = len(cluster_id_raw_2)
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out += (_write_h(cluster_id_size_2), cluster_id_raw_2, _write_i(topics_size_2))
+                for item_4 in topics_2:
+                    topic_name_raw_2 = item_4.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2)
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
+                    for item_5 in partitions_2:
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_iii(item_5.partition_index, item_5.leader_id, item_5.leader_epoch))
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

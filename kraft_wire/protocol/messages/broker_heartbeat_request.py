@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_iqqttB = struct.Struct(">iqq??B").unpack_from
+_write_iqqttB = struct.Struct(">iqq??B").pack
 
 
 class BrokerHeartbeatRequest(Message, gc=False):
@@ -44,3 +51,138 @@ class BrokerHeartbeatRequest(Message, gc=False):
     cordoned_log_dirs: tuple[Uuid, ...] | None = None
     """[]uuid, version 2, nullable, tag 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> BrokerHeartbeatRequest:
+        try:
+            if 0 <= version <= 2:
+                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(data, 0)
+                pos = 23
+                offline_log_dirs: tuple[Uuid, ...]
+                offline_log_dirs = ()
+                cordoned_log_dirs: tuple[Uuid, ...] | None
+                cordoned_log_dirs = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            offline_log_dirs_2: tuple[Uuid, ...]
+                            offline_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            offline_log_dirs = offline_log_dirs_2
+                        elif tag == 1 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                cordoned_log_dirs_2 = None
+                            else:
+                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            cordoned_log_dirs = cordoned_log_dirs_2
+                        elif tag < 2:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return BrokerHeartbeatRequest(broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, offline_log_dirs, cordoned_log_dirs, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(data, pos)
+                pos += 23
+                offline_log_dirs: tuple[Uuid, ...]
+                offline_log_dirs = ()
+                cordoned_log_dirs: tuple[Uuid, ...] | None
+                cordoned_log_dirs = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            offline_log_dirs_2: tuple[Uuid, ...]
+                            offline_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            offline_log_dirs = offline_log_dirs_2
+                        elif tag == 1 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                cordoned_log_dirs_2 = None
+                            else:
+                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            cordoned_log_dirs = cordoned_log_dirs_2
+                        elif tag < 2:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return BrokerHeartbeatRequest(broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, offline_log_dirs, cordoned_log_dirs, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.offline_log_dirs is None or self.offline_log_dirs):
+                    refuse()
+                if version < 2 and (self.cordoned_log_dirs is not None):
+                    refuse()
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs) or version >= 2 and (self.cordoned_log_dirs is not None):
+                    known: list[tuple[int, bytes]] = []
+                    if version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs):
+                        offline_log_dirs = self.offline_log_dirs
+                        known.append((0, write_compact_uuids(offline_log_dirs)))
+                    if version >= 2 and (self.cordoned_log_dirs is not None):
+                        cordoned_log_dirs = self.cordoned_log_dirs
+                        known.append((1, write_compact_uuids(cordoned_log_dirs)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_iqqttB(self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence, self.want_shut_down, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

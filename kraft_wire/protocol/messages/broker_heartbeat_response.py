@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ihtttB = struct.Struct(">ih???B").unpack_from
+_write_ihtttB = struct.Struct(">ih???B").pack
 
 
 class BrokerHeartbeatResponse(Message, gc=False):
@@ -37,3 +44,48 @@ class BrokerHeartbeatResponse(Message, gc=False):
     should_shut_down: bool = False
     """bool, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> BrokerHeartbeatResponse:
+        try:
+            if 0 <= version <= 2:
+                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 10, tags)[0]
+                return BrokerHeartbeatResponse(throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerHeartbeatResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 10, tags)
+                    pos -= 10
+                return BrokerHeartbeatResponse(throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown), pos + 10
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihtttB(self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced, self.should_shut_down, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_b = struct.Struct(">b").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_b = struct.Struct(">b").pack
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class BrokerRegistrationChangeRecord(Message, gc=False):
@@ -41,3 +50,168 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
     cordoned_log_dirs: tuple[Uuid, ...] | None = None
     """[]uuid, version 3, nullable, tag 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> BrokerRegistrationChangeRecord:
+        try:
+            if 0 <= version <= 3:
+                broker_id, broker_epoch, tags = _read_iqB(data, 0)
+                pos = 13
+                fenced: int
+                fenced = 0
+                in_controlled_shutdown: int
+                in_controlled_shutdown = 0
+                log_dirs: tuple[Uuid, ...]
+                log_dirs = ()
+                cordoned_log_dirs: tuple[Uuid, ...] | None
+                cordoned_log_dirs = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            fenced_2, = _read_b(data, pos)
+                            pos += 1
+                            fenced = fenced_2
+                        elif tag == 1 and version >= 1:
+                            in_controlled_shutdown_2, = _read_b(data, pos)
+                            pos += 1
+                            in_controlled_shutdown = in_controlled_shutdown_2
+                        elif tag == 2 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            log_dirs_2: tuple[Uuid, ...]
+                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            log_dirs = log_dirs_2
+                        elif tag == 3 and version >= 3:
+                            size = data[pos]
+                            pos += 1
+                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                cordoned_log_dirs_2 = None
+                            else:
+                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            cordoned_log_dirs = cordoned_log_dirs_2
+                        elif tag < 4:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationChangeRecord, int]:
+        start = pos
+        try:
+            if 0 <= version <= 3:
+                broker_id, broker_epoch, tags = _read_iqB(data, pos)
+                pos += 13
+                fenced: int
+                fenced = 0
+                in_controlled_shutdown: int
+                in_controlled_shutdown = 0
+                log_dirs: tuple[Uuid, ...]
+                log_dirs = ()
+                cordoned_log_dirs: tuple[Uuid, ...] | None
+                cordoned_log_dirs = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            fenced_2, = _read_b(data, pos)
+                            pos += 1
+                            fenced = fenced_2
+                        elif tag == 1 and version >= 1:
+                            in_controlled_shutdown_2, = _read_b(data, pos)
+                            pos += 1
+                            in_controlled_shutdown = in_controlled_shutdown_2
+                        elif tag == 2 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            log_dirs_2: tuple[Uuid, ...]
+                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            log_dirs = log_dirs_2
+                        elif tag == 3 and version >= 3:
+                            size = data[pos]
+                            pos += 1
+                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                cordoned_log_dirs_2 = None
+                            else:
+                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            cordoned_log_dirs = cordoned_log_dirs_2
+                        elif tag < 4:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 3:
+                if version < 1 and (self.in_controlled_shutdown != 0):
+                    refuse()
+                if version < 2 and (self.log_dirs is None or self.log_dirs):
+                    refuse()
+                if version < 3 and (self.cordoned_log_dirs is not None):
+                    refuse()
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.fenced != 0 or version >= 1 and (self.in_controlled_shutdown != 0) or version >= 2 and (self.log_dirs is None or self.log_dirs) or version >= 3 and (self.cordoned_log_dirs is not None):
+                    known: list[tuple[int, bytes]] = []
+                    if self.fenced != 0:
+                        known.append((0, _write_b(self.fenced)))
+                    if version >= 1 and (self.in_controlled_shutdown != 0):
+                        known.append((1, _write_b(self.in_controlled_shutdown)))
+                    if version >= 2 and (self.log_dirs is None or self.log_dirs):
+                        log_dirs = self.log_dirs
+                        known.append((2, write_compact_uuids(log_dirs)))
+                    if version >= 3 and (self.cordoned_log_dirs is not None):
+                        cordoned_log_dirs = self.cordoned_log_dirs
+                        known.append((3, write_compact_uuids(cordoned_log_dirs)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_iqB(self.broker_id, self.broker_epoch, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,31 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_HhB = struct.Struct(">HhB").unpack_from
+_read_hhB = struct.Struct(">hhB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_HhB = struct.Struct(">HhB").pack
+_write_hhB = struct.Struct(">hhB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_q = struct.Struct(">q").pack
 
 
 class Listener(Structure, gc=False):
@@ -91,3 +111,158 @@ class BrokerRegistrationRequest(Message, gc=False):
     previous_broker_epoch: int = -1
     """int64, versions 3 to 4, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 4:
+                broker_id, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    cluster_id = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    cluster_id, pos = long_string(data, pos + 5, size)
+                incarnation_id, size = _read_16sB(data, pos)
+                pos += 17
+                listeners: list[Listener]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                listeners = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, security_protocol, tags = _read_HhB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    listeners.append(Listener(name, host, port, security_protocol, unknown))
+                size = data[pos]
+                pos += 1
+                features: list[Feature]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                features = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    features.append(Feature(name_2, min_supported_version, max_supported_version, unknown_2))
+                size = data[pos]
+                rack: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack = None
+                    pos = pos + 1
+                else:
+                    rack, pos = long_string(data, pos + 1, size)
+                is_migrating_zk_broker: bool
+                if version >= 1:
+                    is_migrating_zk_broker_2 = data[pos] != 0
+                    pos += 1
+                    is_migrating_zk_broker = is_migrating_zk_broker_2
+                else:
+                    is_migrating_zk_broker = False
+                log_dirs: tuple[Uuid, ...]
+                if version >= 2:
+                    size = data[pos]
+                    pos += 1
+                    log_dirs_2: tuple[Uuid, ...]
+                    log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                    log_dirs = log_dirs_2
+                else:
+                    log_dirs = ()
+                previous_broker_epoch: int
+                if version >= 3:
+                    previous_broker_epoch_2, = _read_q(data, pos)
+                    pos += 8
+                    previous_broker_epoch = previous_broker_epoch_2
+                else:
+                    previous_broker_epoch = -1
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return BrokerRegistrationRequest(broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack, is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 4:
+                if version < 1 and (self.is_migrating_zk_broker):
+                    refuse()
+                cluster_id_raw = self.cluster_id.encode()
+                cluster_id_size = len(cluster_id_raw) + 1
+                listeners = self.listeners
+                listeners_size = len(listeners) + 1
+                out += (_write_iB(self.broker_id, cluster_id_size) if cluster_id_size < 128 else _write_i(self.broker_id) + string_size(cluster_id_size), cluster_id_raw, _write_16sB(self.incarnation_id, listeners_size) if listeners_size < 128 else _write_16s(self.incarnation_id) + uvarint(listeners_size))
+                for item in listeners:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                features = self.features
+                features_size = len(features) + 1
+                out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
+                for item_2 in features:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                if self.rack is None:
+                    rack_raw = b""
+                    rack_size = 0
+                else:
+                    rack_raw = self.rack.encode()
+                    rack_size = len(rack_raw) + 1
+                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.is_migrating_zk_broker) if version >= 1 else b"")
+                if version >= 2:
+                    log_dirs = self.log_dirs
+                    out.append(write_compact_uuids(log_dirs))
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_q(self.previous_broker_epoch) if version >= 3 else b"", _write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

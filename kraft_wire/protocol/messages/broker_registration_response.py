@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ihqB = struct.Struct(">ihqB").unpack_from
+_write_ihqB = struct.Struct(">ihqB").pack
 
 
 class BrokerRegistrationResponse(Message, gc=False):
@@ -31,3 +38,48 @@ class BrokerRegistrationResponse(Message, gc=False):
     broker_epoch: int = -1
     """int64, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> BrokerRegistrationResponse:
+        try:
+            if 0 <= version <= 4:
+                throttle_time_ms, error_code, broker_epoch, tags = _read_ihqB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 15, tags)[0]
+                return BrokerRegistrationResponse(throttle_time_ms, error_code, broker_epoch, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 4:
+                throttle_time_ms, error_code, broker_epoch, tags = _read_ihqB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                    pos -= 15
+                return BrokerRegistrationResponse(throttle_time_ms, error_code, broker_epoch, unknown), pos + 15
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 4:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihqB(self.throttle_time_ms, self.error_code, self.broker_epoch, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_dtB = struct.Struct(">d?B").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_dtB = struct.Struct(">d?B").pack
 
 
 class EntityData(Structure, gc=False):
@@ -50,3 +59,89 @@ class ClientQuotaRecord(Message, gc=False):
     remove: bool = False
     """bool, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ClientQuotaRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                entity: list[EntityData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                entity = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        entity_type = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        entity_type, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    entity_name: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        entity_name = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        entity_name = None
+                        pos = pos + 1
+                    else:
+                        entity_name, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    entity.append(EntityData(entity_type, entity_name, unknown))
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    key = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    key, pos = long_string(data, pos + 1, size)
+                value, remove, tags = _read_dtB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
+                    pos -= 10
+                return ClientQuotaRecord(entity, key, value, remove, unknown_2), pos + 10
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                entity = self.entity
+                entity_size = len(entity) + 1
+                out.append(SIZES[entity_size] if entity_size < 128 else uvarint(entity_size))
+                for item in entity:
+                    entity_type_raw = item.entity_type.encode()
+                    entity_type_size = len(entity_type_raw) + 1
+                    if item.entity_name is None:
+                        entity_name_raw = b""
+                        entity_name_size = 0
+                    else:
+                        entity_name_raw = item.entity_name.encode()
+                        entity_name_size = len(entity_name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                key_raw = self.key.encode()
+                key_size = len(key_raw) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dtB(self.value, self.remove, tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

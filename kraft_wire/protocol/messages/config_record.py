@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_bB = struct.Struct(">bB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 
 
 class ConfigRecord(Message, gc=False):
@@ -34,3 +43,109 @@ class ConfigRecord(Message, gc=False):
     value: str | None = ''
     """string, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ConfigRecord:
+        try:
+            if version == 0:
+                resource_type, size = _read_bB(data, 0)
+                if 0 < size < 128:
+                    end = 1 + size
+                    resource_name = data[2:end].decode()
+                    pos = end
+                else:
+                    resource_name, pos = long_string(data, 2, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                value: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    value = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    value = None
+                    pos = pos + 1
+                else:
+                    value, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConfigRecord(resource_type, resource_name, name, value, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConfigRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                resource_type, size = _read_bB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    resource_name = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    resource_name, pos = long_string(data, pos + 2, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                value: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    value = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    value = None
+                    pos = pos + 1
+                else:
+                    value, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConfigRecord(resource_type, resource_name, name, value, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                resource_name_raw = self.resource_name.encode()
+                resource_name_size = len(resource_name_raw) + 1
+                name_raw = self.name.encode()
+                name_size = len(name_raw) + 1
+                if self.value is None:
+                    value_raw = b""
+                    value_size = 0
+                else:
+                    value_raw = self.value.encode()
+                    value_size = len(value_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_bB(self.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(self.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_count, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_iibB = struct.Struct(">iibB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_iib = struct.Struct(">iib").pack
+_write_iibB = struct.Struct(">iibB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -57,3 +71,180 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
     partitions_pending_revocation: list[TopicPartitions] = []
     """[]TopicPartitions, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
+                pos += 10
+                assigned_partitions: list[TopicPartitions]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                assigned_partitions = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    pos += 1
+                    assignment_epochs: tuple[int, ...] | None
+                    assignment_epochs = ()
+                    unknown: UnknownTags = ()
+                    if tags:
+                        if tags > 127:
+                            tags, pos = check_tag_count(data, pos, tags)
+                        others: list[tuple[int, bytes]] = []
+                        for _ in range(tags):
+                            tag = data[pos]
+                            pos += 1
+                            if tag > 127:
+                                tag, pos = long_uvarint(data, pos)
+                            size = data[pos]
+                            pos += 1
+                            if size > 127:
+                                size, pos = long_uvarint(data, pos)
+                            if tag == 0:
+                                size = data[pos]
+                                pos += 1
+                                assignment_epochs_2: tuple[int, ...] | None
+                                if size == 0:
+                                    assignment_epochs_2 = None
+                                else:
+                                    if 0 < size < SHORT:
+                                        assignment_epochs_2 = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
+                                assignment_epochs = assignment_epochs_2
+                            elif tag < 1:
+                                refuse()
+                            else:
+                                end = pos + size
+                                others.append((tag, data[pos:end]))
+                                pos = end
+                        unknown = tuple(others)
+                        if pos > len(data):
+                            refuse()
+                    assigned_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown))
+                size = data[pos]
+                pos += 1
+                partitions_pending_revocation: list[TopicPartitions]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                partitions_pending_revocation = []
+                for _ in range(size - 1):
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_2, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    pos += 1
+                    assignment_epochs_3: tuple[int, ...] | None
+                    assignment_epochs_3 = ()
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        if tags > 127:
+                            tags, pos = check_tag_count(data, pos, tags)
+                        others_2: list[tuple[int, bytes]] = []
+                        for _ in range(tags):
+                            tag = data[pos]
+                            pos += 1
+                            if tag > 127:
+                                tag, pos = long_uvarint(data, pos)
+                            size = data[pos]
+                            pos += 1
+                            if size > 127:
+                                size, pos = long_uvarint(data, pos)
+                            if tag == 0:
+                                size = data[pos]
+                                pos += 1
+                                assignment_epochs_4: tuple[int, ...] | None
+                                if size == 0:
+                                    assignment_epochs_4 = None
+                                else:
+                                    if 0 < size < SHORT:
+                                        assignment_epochs_4 = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        assignment_epochs_4, pos = long_array(data, pos, size, "i")
+                                assignment_epochs_3 = assignment_epochs_4
+                            elif tag < 1:
+                                refuse()
+                            else:
+                                end = pos + size
+                                others_2.append((tag, data[pos:end]))
+                                pos = end
+                        unknown_2 = tuple(others_2)
+                        if pos > len(data):
+                            refuse()
+                    partitions_pending_revocation.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_3, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupCurrentMemberAssignmentValue(member_epoch, previous_member_epoch, state, assigned_partitions, partitions_pending_revocation, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                assigned_partitions = self.assigned_partitions
+                assigned_partitions_size = len(assigned_partitions) + 1
+                out.append(_write_iibB(self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size) if assigned_partitions_size < 128 else _write_iib(self.member_epoch, self.previous_member_epoch, self.state) + uvarint(assigned_partitions_size))
+                for item in assigned_partitions:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
+                        known: list[tuple[int, bytes]] = []
+                        if item.assignment_epochs is None or item.assignment_epochs:
+                            assignment_epochs = item.assignment_epochs
+                            if assignment_epochs is None:
+                                assignment_epochs, assignment_epochs_size = (), 0
+                            else:
+                                assignment_epochs_size = len(assignment_epochs) + 1
+                            known.append((0, _write_array_i[assignment_epochs_size](assignment_epochs_size, *assignment_epochs) if assignment_epochs_size < SHORT else write_long_array(assignment_epochs, "i")))
+                        tags, section = write_tags(known, item.unknown_tagged_fields)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                partitions_pending_revocation = self.partitions_pending_revocation
+                partitions_pending_revocation_size = len(partitions_pending_revocation) + 1
+                out.append(SIZES[partitions_pending_revocation_size] if partitions_pending_revocation_size < 128 else uvarint(partitions_pending_revocation_size))
+                for item_2 in partitions_pending_revocation:
+                    partitions_2 = item_2.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields or item_2.assignment_epochs is None or item_2.assignment_epochs:
+                        known_2: list[tuple[int, bytes]] = []
+                        if item_2.assignment_epochs is None or item_2.assignment_epochs:
+                            assignment_epochs_2 = item_2.assignment_epochs
+                            if assignment_epochs_2 is None:
+                                assignment_epochs_2, assignment_epochs_size_2 = (), 0
+                            else:
+                                assignment_epochs_size_2 = len(assignment_epochs_2) + 1
+                            known_2.append((0, _write_array_i[assignment_epochs_size_2](assignment_epochs_size_2, *assignment_epochs_2) if assignment_epochs_size_2 < SHORT else write_long_array(assignment_epochs_2, "i")))
+                        tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
+                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

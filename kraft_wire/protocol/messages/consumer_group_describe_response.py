@@ -3,13 +3,36 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_b = struct.Struct(">b").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -143,3 +166,313 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
     groups: list[DescribedGroup] = []
     """[]DescribedGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                groups: list[DescribedGroup]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                groups = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_state, pos = long_string(data, pos + 1, size)
+                    group_epoch, assignment_epoch, size = _read_iiB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 8 + size
+                        assignor_name = data[pos + 9:end].decode()
+                        pos = end
+                    else:
+                        assignor_name, pos = long_string(data, pos + 9, size)
+                    size = data[pos]
+                    pos += 1
+                    members: list[Member]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    members = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            instance_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            instance_id = None
+                            pos = pos + 1
+                        else:
+                            instance_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        rack_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            rack_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_id = None
+                            pos = pos + 1
+                        else:
+                            rack_id, pos = long_string(data, pos + 1, size)
+                        member_epoch, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            client_id = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            client_id, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        subscribed_topic_names: tuple[str, ...]
+                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        subscribed_topic_regex: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            subscribed_topic_regex = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            subscribed_topic_regex = None
+                            pos = pos + 1
+                        else:
+                            subscribed_topic_regex, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topic_partitions: list[TopicPartitions]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        topic_partitions = []
+                        for _ in range(size - 1):
+                            topic_id, size = _read_16sB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                topic_name = data[pos + 17:end].decode()
+                                pos = end
+                            else:
+                                topic_name, pos = long_string(data, pos + 17, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), topic_name, partitions, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        assignment = Assignment(topic_partitions, unknown_2)
+                        size = data[pos + 1]
+                        pos += 2
+                        topic_partitions_2: list[TopicPartitions]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        topic_partitions_2 = []
+                        for _ in range(size - 1):
+                            topic_id_2, size = _read_16sB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                topic_name_2 = data[pos + 17:end].decode()
+                                pos = end
+                            else:
+                                topic_name_2, pos = long_string(data, pos + 17, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_2 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_2, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions_2.append(TopicPartitions(as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_3))
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        target_assignment = Assignment(topic_partitions_2, unknown_4)
+                        pos += 1
+                        member_type: int
+                        if version >= 1:
+                            member_type_2, = _read_b(data, pos)
+                            pos += 1
+                            member_type = member_type_2
+                        else:
+                            member_type = -1
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        members.append(Member(member_id, instance_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment, member_type, unknown_5))
+                    authorized_operations, tags = _read_iB(data, pos)
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, assignor_name, members, authorized_operations, unknown_6))
+                tags = data[pos]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupDescribeResponse(throttle_time_ms, groups, unknown_7), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                for item in groups:
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    group_state_raw = item.group_state.encode()
+                    group_state_size = len(group_state_raw) + 1
+                    assignor_name_raw = item.assignor_name.encode()
+                    assignor_name_size = len(assignor_name_raw) + 1
+                    members = item.members
+                    members_size = len(members) + 1
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, _write_iiB(item.group_epoch, item.assignment_epoch, assignor_name_size) if assignor_name_size < 128 else _write_ii(item.group_epoch, item.assignment_epoch) + string_size(assignor_name_size), assignor_name_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    for item_2 in members:
+                        member_id_raw = item_2.member_id.encode()
+                        member_id_size = len(member_id_raw) + 1
+                        if item_2.instance_id is None:
+                            instance_id_raw = b""
+                            instance_id_size = 0
+                        else:
+                            instance_id_raw = item_2.instance_id.encode()
+                            instance_id_size = len(instance_id_raw) + 1
+                        if item_2.rack_id is None:
+                            rack_id_raw = b""
+                            rack_id_size = 0
+                        else:
+                            rack_id_raw = item_2.rack_id.encode()
+                            rack_id_size = len(rack_id_raw) + 1
+                        client_id_raw = item_2.client_id.encode()
+                        client_id_size = len(client_id_raw) + 1
+                        client_host_raw = item_2.client_host.encode()
+                        client_host_size = len(client_host_raw) + 1
+                        subscribed_topic_names = item_2.subscribed_topic_names
+                        if item_2.subscribed_topic_regex is None:
+                            subscribed_topic_regex_raw = b""
+                            subscribed_topic_regex_size = 0
+                        else:
+                            subscribed_topic_regex_raw = item_2.subscribed_topic_regex.encode()
+                            subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
+                        assignment = item_2.assignment
+                        topic_partitions = assignment.topic_partitions
+                        topic_partitions_size = len(topic_partitions) + 1
+                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_iB(item_2.member_epoch, client_id_size) if client_id_size < 128 else _write_i(item_2.member_epoch) + string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                        for item_3 in topic_partitions:
+                            topic_name_raw = item_3.topic_name.encode()
+                            topic_name_size = len(topic_name_raw) + 1
+                            partitions = item_3.partitions
+                            partitions_size = len(partitions) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                        tags_2, section_2 = 0, b""
+                        if assignment.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
+                        target_assignment = item_2.target_assignment
+                        topic_partitions_2 = target_assignment.topic_partitions
+                        topic_partitions_size_2 = len(topic_partitions_2) + 1
+                        out += (_write_B(tags_2), section_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
+                        for item_4 in topic_partitions_2:
+                            topic_name_raw_2 = item_4.topic_name.encode()
+                            topic_name_size_2 = len(topic_name_raw_2) + 1
+                            partitions_2 = item_4.partitions
+                            partitions_size_2 = len(partitions_2) + 1
+                            tags_3, section_3 = 0, b""
+                            if item_4.unknown_tagged_fields:
+                                tags_3, section_3 = write_tags((), item_4.unknown_tagged_fields)
+                            out += (_write_16sB(item_4.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_4.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
+                        tags_4, section_4 = 0, b""
+                        if target_assignment.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), target_assignment.unknown_tagged_fields)
+                        tags_5, section_5 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_4), section_4, _write_b(item_2.member_type) if version >= 1 else b"", _write_B(tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_iB(item.authorized_operations, tags_6), section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_7), section_7)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

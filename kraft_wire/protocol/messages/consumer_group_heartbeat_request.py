@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -69,3 +83,174 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
     topic_partitions: list[TopicPartitions] | None = None
     """[]TopicPartitions, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, size = _read_iB(data, pos)
+                instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    instance_id = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    instance_id = None
+                    pos = pos + 5
+                else:
+                    instance_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 1
+                else:
+                    rack_id, pos = long_string(data, pos + 1, size)
+                rebalance_timeout_ms, size = _read_iB(data, pos)
+                pos += 5
+                subscribed_topic_names: tuple[str, ...] | None
+                if size == 0:
+                    subscribed_topic_names = None
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                subscribed_topic_regex: str | None
+                if version >= 1:
+                    size = data[pos]
+                    subscribed_topic_regex_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        subscribed_topic_regex_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        subscribed_topic_regex_2 = None
+                        pos = pos + 1
+                    else:
+                        subscribed_topic_regex_2, pos = long_string(data, pos + 1, size)
+                    subscribed_topic_regex = subscribed_topic_regex_2
+                else:
+                    subscribed_topic_regex = None
+                size = data[pos]
+                server_assignor: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    server_assignor = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    server_assignor = None
+                    pos = pos + 1
+                else:
+                    server_assignor, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                topic_partitions: list[TopicPartitions] | None
+                if size == 0:
+                    topic_partitions = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topic_partitions = []
+                    for _ in range(size - 1):
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupHeartbeatRequest(group_id, member_id, member_epoch, instance_id, rack_id, rebalance_timeout_ms, subscribed_topic_names, subscribed_topic_regex, server_assignor, topic_partitions, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                if version < 1 and (self.subscribed_topic_regex is not None):
+                    refuse()
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                if self.instance_id is None:
+                    instance_id_raw = b""
+                    instance_id_size = 0
+                else:
+                    instance_id_raw = self.instance_id.encode()
+                    instance_id_size = len(instance_id_raw) + 1
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                subscribed_topic_names = self.subscribed_topic_names
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(self.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names))
+                if version >= 1:
+                    if self.subscribed_topic_regex is None:
+                        subscribed_topic_regex_raw = b""
+                        subscribed_topic_regex_size = 0
+                    else:
+                        subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
+                        subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
+                    out += (SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw)
+                if self.server_assignor is None:
+                    server_assignor_raw = b""
+                    server_assignor_size = 0
+                else:
+                    server_assignor_raw = self.server_assignor.encode()
+                    server_assignor_size = len(server_assignor_raw) + 1
+                topic_partitions = self.topic_partitions
+                if topic_partitions is None:
+                    topic_partitions, topic_partitions_size = [], 0
+                else:
+                    topic_partitions_size = len(topic_partitions) + 1
+                out += (SIZES[server_assignor_size] if server_assignor_size < 128 else string_size(server_assignor_size), server_assignor_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                for item in topic_partitions:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_size, long_string, long_uvarint, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_Bi = struct.Struct(">Bi").pack
+_write_BiB = struct.Struct(">BiB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class ClassicProtocol(Structure, gc=False):
@@ -83,3 +95,221 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
     classic_member_metadata: ClassicMemberMetadata | None = msgspec.field(default_factory=ClassicMemberMetadata)
     """ClassicMemberMetadata, version 0, nullable, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupMemberMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    instance_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    instance_id = None
+                    pos = pos + 1
+                else:
+                    instance_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 1
+                else:
+                    rack_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_host, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                subscribed_topic_names: tuple[str, ...]
+                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                subscribed_topic_regex: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    subscribed_topic_regex = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    subscribed_topic_regex = None
+                    pos = pos + 1
+                else:
+                    subscribed_topic_regex, pos = long_string(data, pos + 1, size)
+                rebalance_timeout_ms, size = _read_iB(data, pos)
+                server_assignor: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    server_assignor = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    server_assignor = None
+                    pos = pos + 5
+                else:
+                    server_assignor, pos = long_string(data, pos + 5, size)
+                tags = data[pos]
+                pos += 1
+                classic_member_metadata: ClassicMemberMetadata | None
+                classic_member_metadata = ClassicMemberMetadata()
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            pos += 1
+                            classic_member_metadata_2: ClassicMemberMetadata | None
+                            if size > 127:
+                                refuse()
+                            if size == 0:
+                                classic_member_metadata_2 = None
+                            else:
+                                session_timeout_ms, size = _read_iB(data, pos)
+                                pos += 5
+                                supported_protocols: list[ClassicProtocol]
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                supported_protocols = []
+                                for _ in range(size - 1):
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    metadata: bytes
+                                    if size > 127:
+                                        size, pos = long_size(data, pos, size)
+                                    if size > 0:
+                                        end = pos + size - 1
+                                        metadata = data[pos:end]
+                                        pos = end
+                                    else:
+                                        refuse()
+                                    tags = data[pos]
+                                    unknown_2: UnknownTags = ()
+                                    if tags:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    supported_protocols.append(ClassicProtocol(name, metadata, unknown_2))
+                                tags = data[pos]
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                classic_member_metadata_2 = ClassicMemberMetadata(session_timeout_ms, supported_protocols, unknown_3)
+                            classic_member_metadata = classic_member_metadata_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return ConsumerGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, rebalance_timeout_ms, server_assignor, classic_member_metadata, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.instance_id is None:
+                    instance_id_raw = b""
+                    instance_id_size = 0
+                else:
+                    instance_id_raw = self.instance_id.encode()
+                    instance_id_size = len(instance_id_raw) + 1
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                client_id_raw = self.client_id.encode()
+                client_id_size = len(client_id_raw) + 1
+                client_host_raw = self.client_host.encode()
+                client_host_size = len(client_host_raw) + 1
+                subscribed_topic_names = self.subscribed_topic_names
+                if self.subscribed_topic_regex is None:
+                    subscribed_topic_regex_raw = b""
+                    subscribed_topic_regex_size = 0
+                else:
+                    subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
+                    subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
+                if self.server_assignor is None:
+                    server_assignor_raw = b""
+                    server_assignor_size = 0
+                else:
+                    server_assignor_raw = self.server_assignor.encode()
+                    server_assignor_size = len(server_assignor_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata:
+                    known: list[tuple[int, bytes]] = []
+                    if self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata:
+                        classic_member_metadata_payload: list[bytes] = []
+                        classic_member_metadata = self.classic_member_metadata
+                        if classic_member_metadata is None:
+                            classic_member_metadata_payload.append(b'\x00')
+                        else:
+                            supported_protocols = classic_member_metadata.supported_protocols
+                            supported_protocols_size = len(supported_protocols) + 1
+                            classic_member_metadata_payload.append(_write_BiB(1, classic_member_metadata.session_timeout_ms, supported_protocols_size) if supported_protocols_size < 128 else _write_Bi(1, classic_member_metadata.session_timeout_ms) + uvarint(supported_protocols_size))
+                            for item in supported_protocols:
+                                name_raw = item.name.encode()
+                                name_size = len(name_raw) + 1
+                                metadata_raw = item.metadata
+                                metadata_size = len(metadata_raw) + 1
+                                tags_2, section_2 = 0, b""
+                                if item.unknown_tagged_fields:
+                                    tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                                classic_member_metadata_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, _write_B(tags_2), section_2)
+                            tags_3, section_3 = 0, b""
+                            if classic_member_metadata.unknown_tagged_fields:
+                                tags_3, section_3 = write_tags((), classic_member_metadata.unknown_tagged_fields)
+                            classic_member_metadata_payload += (_write_B(tags_3), section_3)
+                        known.append((0, b"".join(classic_member_metadata_payload)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, _write_iB(self.rebalance_timeout_ms, server_assignor_size) if server_assignor_size < 128 else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size), server_assignor_raw, _write_B(tags), section)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)
+
+
+_DEFAULT_ClassicMemberMetadata = ClassicMemberMetadata()

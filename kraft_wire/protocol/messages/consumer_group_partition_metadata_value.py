@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class PartitionMetadata(Structure, gc=False):
@@ -64,3 +77,90 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
     topics: list[TopicMetadata] = []
     """[]TopicMetadata, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                topics: list[TopicMetadata]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 16 + size
+                        topic_name = data[pos + 17:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 17, size)
+                    num_partitions, size = _read_iB(data, pos)
+                    pos += 5
+                    partition_metadata: list[PartitionMetadata]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partition_metadata = []
+                    for _ in range(size - 1):
+                        partition, size = _read_iB(data, pos)
+                        pos += 5
+                        racks: tuple[str, ...]
+                        racks, pos = read_compact_strings(data, pos, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partition_metadata.append(PartitionMetadata(partition, racks, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicMetadata(as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupPartitionMetadataValue(topics, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partition_metadata = item.partition_metadata
+                    partition_metadata_size = len(partition_metadata) + 1
+                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_iB(item.num_partitions, partition_metadata_size) if partition_metadata_size < 128 else _write_i(item.num_partitions) + uvarint(partition_metadata_size))
+                    for item_2 in partition_metadata:
+                        racks = item_2.racks
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_i(item_2.partition), write_compact_strings(racks), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

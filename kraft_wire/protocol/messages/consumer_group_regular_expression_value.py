@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_qqB = struct.Struct(">qqB").unpack_from
+_write_qqB = struct.Struct(">qqB").pack
 
 
 class ConsumerGroupRegularExpressionValue(Message, gc=False):
@@ -31,3 +38,58 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
     timestamp: int = 0
     """int64, in milliseconds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ConsumerGroupRegularExpressionValue:
+        try:
+            if version == 0:
+                size = data[0]
+                pos = 1
+                topics: tuple[str, ...]
+                topics, pos = read_compact_strings(data, pos, size)
+                version_2, timestamp, tags = _read_qqB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return ConsumerGroupRegularExpressionValue(topics, version_2, timestamp, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                topics: tuple[str, ...]
+                topics, pos = read_compact_strings(data, pos, size)
+                version_2, timestamp, tags = _read_qqB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return ConsumerGroupRegularExpressionValue(topics, version_2, timestamp, unknown), pos + 17
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                topics = self.topics
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(topics), _write_qqB(self.version, self.timestamp, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartition(Structure, gc=False):
@@ -42,3 +53,64 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, gc=False):
     topic_partitions: list[TopicPartition] = []
     """[]TopicPartition, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                topic_partitions: list[TopicPartition]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topic_partitions = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topic_partitions.append(TopicPartition(as_uuid(Uuid, topic_id), partitions, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupTargetAssignmentMemberValue(topic_partitions, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topic_partitions = self.topic_partitions
+                topic_partitions_size = len(topic_partitions) + 1
+                out.append(SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                for item in topic_partitions:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, read_numbers, refuse
+from kraft_wire.protocol.fast_write import write_numbers
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class TopicPartition(Structure, gc=False):
@@ -40,3 +49,64 @@ class ConsumerProtocolAssignment(Message, gc=False):
     """[]TopicPartition, versions 0 to 3."""
     user_data: bytes | None = None
     """bytes, versions 0 to 3, nullable."""
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
+        start = pos
+        try:
+            if 0 <= version <= 3:
+                size, = _read_i(data, pos)
+                pos += 4
+                assigned_partitions: list[TopicPartition]
+                assigned_partitions = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions: tuple[int, ...]
+                    partitions, pos = read_numbers(data, pos, size, "i")
+                    assigned_partitions.append(TopicPartition(topic, partitions))
+                size, = _read_i(data, pos)
+                pos += 4
+                user_data: bytes | None
+                if size >= 0:
+                    end = pos + size
+                    user_data = data[pos:end]
+                    pos = end
+                else:
+                    user_data = None
+                if pos <= len(data):
+                    return ConsumerProtocolAssignment(assigned_partitions, user_data), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 3:
+                assigned_partitions = self.assigned_partitions
+                assigned_partitions_size = len(assigned_partitions)
+                out.append(_write_i(assigned_partitions_size))
+                for item in assigned_partitions:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw)
+                    out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
+                if self.user_data is None:
+                    user_data_raw = b""
+                    user_data_size = -1
+                else:
+                    user_data_raw = self.user_data
+                    user_data_size = len(user_data_raw)
+                out += (_write_i(user_data_size), user_data_raw)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, read_numbers, read_strings, refuse
+from kraft_wire.protocol.fast_write import write_numbers, write_strings
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class TopicPartition(Structure, gc=False):
@@ -49,3 +58,117 @@ class ConsumerProtocolSubscription(Message, gc=False):
     """int32, versions 2 to 3, ignored where absent."""
     rack_id: str | None = None
     """string, version 3, nullable, ignored where absent."""
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
+        start = pos
+        try:
+            if 0 <= version <= 3:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics: tuple[str, ...]
+                topics, pos = read_strings(data, pos, size)
+                size, = _read_i(data, pos)
+                pos += 4
+                user_data: bytes | None
+                if size >= 0:
+                    end = pos + size
+                    user_data = data[pos:end]
+                    pos = end
+                else:
+                    user_data = None
+                owned_partitions: list[TopicPartition]
+                if version >= 1:
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    owned_partitions_2: list[TopicPartition]
+                    owned_partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        topic: str
+                        partitions: tuple[int, ...]
+                        if version >= 1:
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                topic_2 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            size, = _read_i(data, pos)
+                            pos += 4
+                            partitions_2: tuple[int, ...]
+                            partitions_2, pos = read_numbers(data, pos, size, "i")
+                            topic = topic_2
+                            partitions = partitions_2
+                        else:
+                            topic = ''
+                            partitions = ()
+                        owned_partitions_2.append(TopicPartition(topic, partitions))
+                    owned_partitions = owned_partitions_2
+                else:
+                    owned_partitions = []
+                generation_id: int
+                if version >= 2:
+                    generation_id_2, = _read_i(data, pos)
+                    pos += 4
+                    generation_id = generation_id_2
+                else:
+                    generation_id = -1
+                rack_id: str | None
+                if version >= 3:
+                    size, = _read_h(data, pos)
+                    rack_id_2: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        rack_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        rack_id_2 = None
+                        pos = pos + 2
+                    rack_id = rack_id_2
+                else:
+                    rack_id = None
+                if pos <= len(data):
+                    return ConsumerProtocolSubscription(topics, user_data, owned_partitions, generation_id, rack_id), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 3:
+                if self.user_data is None:
+                    user_data_raw = b""
+                    user_data_size = -1
+                else:
+                    user_data_raw = self.user_data
+                    user_data_size = len(user_data_raw)
+                out += (write_strings(self.topics), _write_i(user_data_size), user_data_raw)
+                if version >= 1:
+                    owned_partitions = self.owned_partitions
+                    owned_partitions_size = len(owned_partitions)
+                    out.append(_write_i(owned_partitions_size))
+                    for item in owned_partitions:
+                        if version < 1 and (item.topic != ''):
+                            refuse()
+                        if version < 1 and (item.partitions is None or item.partitions):
+                            refuse()
+                        if version >= 1:
+                            topic_raw = item.topic.encode()
+                            topic_size = len(topic_raw)
+                            out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
+                out.append(_write_i(self.generation_id) if version >= 2 else b"")
+                if version >= 3:
+                    if self.rack_id is None:
+                        rack_id_raw = b""
+                        rack_id_size = -1
+                    else:
+                        rack_id_raw = self.rack_id.encode()
+                        rack_id_size = len(rack_id_raw)
+                    out += (_write_h(rack_id_size), rack_id_raw)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

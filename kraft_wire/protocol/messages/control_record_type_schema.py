@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_h = struct.Struct(">h").unpack_from
+_write_h = struct.Struct(">h").pack
 
 
 class ControlRecordTypeSchema(Message, gc=False):
@@ -23,3 +28,38 @@ class ControlRecordTypeSchema(Message, gc=False):
 
     type: int = 0
     """int16, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ControlRecordTypeSchema:
+        try:
+            if version == 0:
+                type, = _read_h(data, 0)
+                return ControlRecordTypeSchema(type)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ControlRecordTypeSchema, int]:
+        start = pos
+        try:
+            if version == 0:
+                type, = _read_h(data, pos)
+                return ControlRecordTypeSchema(type), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                return _write_h(self.type)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bb = struct.Struct(">bb").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbB = struct.Struct(">bbB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class AclCreation(Structure, gc=False):
@@ -56,3 +76,129 @@ class CreateAclsRequest(Message, gc=False):
     creations: list[AclCreation] = []
     """[]AclCreation, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateAclsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                size = data[pos]
+                pos += 1
+                creations: list[AclCreation]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                creations = []
+                for _ in range(size - 1):
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    resource_pattern_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        principal = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        principal, pos = long_string(data, pos + 2, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    operation, permission_type, tags = _read_bbB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    creations.append(AclCreation(resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return CreateAclsRequest(creations, unknown_2), pos + 1
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                creations_2: list[AclCreation]
+                creations_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    resource_pattern_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        principal_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        host_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    operation_2, permission_type_2 = _read_bb(data, pos)
+                    pos += 2
+                    creations_2.append(AclCreation(resource_type_2, resource_name_2, resource_pattern_type_2, principal_2, host_2, operation_2, permission_type_2))
+                return CreateAclsRequest(creations_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                creations = self.creations
+                creations_size = len(creations) + 1
+                out.append(SIZES[creations_size] if creations_size < 128 else uvarint(creations_size))
+                for item in creations:
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    principal_raw = item.principal.encode()
+                    principal_size = len(principal_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item.resource_pattern_type, principal_size) if principal_size < 128 else _write_b(item.resource_pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item.operation, item.permission_type, tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if version == 1:
+                creations_2 = self.creations
+                creations_size_2 = len(creations_2)
+                out.append(_write_i(creations_size_2))
+                for item_2 in creations_2:
+                    resource_name_raw_2 = item_2.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    principal_raw_2 = item_2.principal.encode()
+                    principal_size_2 = len(principal_raw_2)
+                    host_raw_2 = item_2.host.encode()
+                    host_size_2 = len(host_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2, _write_bh(item_2.resource_pattern_type, principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_2.operation, item_2.permission_type))
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,31 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_it = struct.Struct(">i?").unpack_from
+_read_itB = struct.Struct(">i?B").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_it = struct.Struct(">i?").pack
+_write_itB = struct.Struct(">i?B").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class CreatePartitionsAssignment(Structure, gc=False):
@@ -63,3 +84,153 @@ class CreatePartitionsRequest(Message, gc=False):
     validate_only: bool = False
     """bool, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreatePartitionsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                size = data[pos]
+                pos += 1
+                topics: list[CreatePartitionsTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    count, size = _read_iB(data, pos)
+                    pos += 5
+                    assignments: list[CreatePartitionsAssignment] | None
+                    if size == 0:
+                        assignments = None
+                    else:
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        assignments = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            pos += 1
+                            broker_ids: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                broker_ids = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                broker_ids, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            assignments.append(CreatePartitionsAssignment(broker_ids, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(CreatePartitionsTopic(name, count, assignments, unknown_2))
+                timeout_ms, validate_only, tags = _read_itB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                    pos -= 6
+                return CreatePartitionsRequest(topics, timeout_ms, validate_only, unknown_3), pos + 6
+            if 0 <= version <= 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[CreatePartitionsTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    count_2, size = _read_ii(data, pos)
+                    pos += 8
+                    assignments_2: list[CreatePartitionsAssignment] | None
+                    if size < 0:
+                        assignments_2 = None
+                    else:
+                        assignments_2 = []
+                        for _ in range(check_count(data, pos, size)):
+                            size, = _read_i(data, pos)
+                            pos += 4
+                            broker_ids_2: tuple[int, ...]
+                            broker_ids_2, pos = read_numbers(data, pos, size, "i")
+                            assignments_2.append(CreatePartitionsAssignment(broker_ids_2))
+                    topics_2.append(CreatePartitionsTopic(name_2, count_2, assignments_2))
+                timeout_ms_2, validate_only_2 = _read_it(data, pos)
+                return CreatePartitionsRequest(topics_2, timeout_ms_2, validate_only_2), pos + 5
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    assignments = item.assignments
+                    if assignments is None:
+                        assignments, assignments_size = [], 0
+                    else:
+                        assignments_size = len(assignments) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_iB(item.count, assignments_size) if assignments_size < 128 else _write_i(item.count) + uvarint(assignments_size))
+                    for item_2 in assignments:
+                        broker_ids = item_2.broker_ids
+                        broker_ids_size = len(broker_ids) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_itB(self.timeout_ms, self.validate_only, tags_3), section_3)
+                return
+            if 0 <= version <= 1:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    assignments_2 = item_3.assignments
+                    if assignments_2 is None:
+                        assignments_2, assignments_size_2 = [], -1
+                    else:
+                        assignments_size_2 = len(assignments_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_ii(item_3.count, assignments_size_2))
+                    for item_4 in assignments_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out.append(write_numbers(item_4.broker_ids, "i"))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_it(self.timeout_ms, self.validate_only))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_it = struct.Struct(">i?").unpack_from
+_read_itB = struct.Struct(">i?B").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihi = struct.Struct(">ihi").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_it = struct.Struct(">i?").pack
+_write_itB = struct.Struct(">i?B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihi = struct.Struct(">ihi").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class CreatableReplicaAssignment(Structure, gc=False):
@@ -88,3 +112,226 @@ class CreateTopicsRequest(Message, gc=False):
     validate_only: bool = False
     """bool, versions 2 to 7."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsRequest, int]:
+        start = pos
+        try:
+            if 5 <= version <= 7:
+                size = data[pos]
+                pos += 1
+                topics: list[CreatableTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    num_partitions, replication_factor, size = _read_ihB(data, pos)
+                    pos += 7
+                    assignments: list[CreatableReplicaAssignment]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    assignments = []
+                    for _ in range(size - 1):
+                        partition_index, size = _read_iB(data, pos)
+                        pos += 5
+                        broker_ids: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            broker_ids = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            broker_ids, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        assignments.append(CreatableReplicaAssignment(partition_index, broker_ids, unknown))
+                    size = data[pos]
+                    pos += 1
+                    configs: list[CreatableTopicConfig]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    configs = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        value: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            value = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            value = None
+                            pos = pos + 1
+                        else:
+                            value, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        configs.append(CreatableTopicConfig(name_2, value, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(CreatableTopic(name, num_partitions, replication_factor, assignments, configs, unknown_3))
+                timeout_ms, validate_only, tags = _read_itB(data, pos)
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 6, tags)
+                    pos -= 6
+                return CreateTopicsRequest(topics, timeout_ms, validate_only, unknown_4), pos + 6
+            if 2 <= version <= 4:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[CreatableTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    num_partitions_2, replication_factor_2, size = _read_ihi(data, pos)
+                    pos += 10
+                    assignments_2: list[CreatableReplicaAssignment]
+                    assignments_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, size = _read_ii(data, pos)
+                        pos += 8
+                        broker_ids_2: tuple[int, ...]
+                        broker_ids_2, pos = read_numbers(data, pos, size, "i")
+                        assignments_2.append(CreatableReplicaAssignment(partition_index_2, broker_ids_2))
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configs_2: list[CreatableTopicConfig]
+                    configs_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_4 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        value_2: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            value_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            value_2 = None
+                            pos = pos + 2
+                        configs_2.append(CreatableTopicConfig(name_4, value_2))
+                    topics_2.append(CreatableTopic(name_3, num_partitions_2, replication_factor_2, assignments_2, configs_2))
+                timeout_ms_2, validate_only_2 = _read_it(data, pos)
+                return CreateTopicsRequest(topics_2, timeout_ms_2, validate_only_2), pos + 5
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 5 <= version <= 7:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    assignments = item.assignments
+                    assignments_size = len(assignments) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item.num_partitions, item.replication_factor, assignments_size) if assignments_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(assignments_size))
+                    for item_2 in assignments:
+                        broker_ids = item_2.broker_ids
+                        broker_ids_size = len(broker_ids) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_i(item_2.partition_index), _write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), _write_B(tags), section)
+                    configs = item.configs
+                    configs_size = len(configs) + 1
+                    out.append(SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
+                    for item_3 in configs:
+                        name_raw_2 = item_3.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                        if item_3.value is None:
+                            value_raw = b""
+                            value_size = 0
+                        else:
+                            value_raw = item_3.value.encode()
+                            value_size = len(value_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_3.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_itB(self.timeout_ms, self.validate_only, tags_4), section_4)
+                return
+            if 2 <= version <= 4:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_i(topics_size_2))
+                for item_4 in topics_2:
+                    name_raw_3 = item_4.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    assignments_2 = item_4.assignments
+                    assignments_size_2 = len(assignments_2)
+                    out += (_write_h(name_size_3), name_raw_3, _write_ihi(item_4.num_partitions, item_4.replication_factor, assignments_size_2))
+                    for item_5 in assignments_2:
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_i(item_5.partition_index), write_numbers(item_5.broker_ids, "i"))
+                    configs_2 = item_4.configs
+                    configs_size_2 = len(configs_2)
+                    out.append(_write_i(configs_size_2))
+                    for item_6 in configs_2:
+                        name_raw_4 = item_6.name.encode()
+                        name_size_4 = len(name_raw_4)
+                        if item_6.value is None:
+                            value_raw_2 = b""
+                            value_size_2 = -1
+                        else:
+                            value_raw_2 = item_6.value.encode()
+                            value_size_2 = len(value_raw_2)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_2), value_raw_2)
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_it(self.timeout_ms, self.validate_only))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

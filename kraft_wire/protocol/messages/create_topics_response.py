@@ -3,11 +3,35 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_tbtB = struct.Struct(">?b?B").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_tbtB = struct.Struct(">?b?B").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class CreatableTopicConfigs(Structure, gc=False):
@@ -88,3 +112,213 @@ class CreateTopicsResponse(Message, gc=False):
     topics: list[CreatableTopicResult] = []
     """[]CreatableTopicResult, versions 2 to 7."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
+        start = pos
+        try:
+            if 5 <= version <= 7:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[CreatableTopicResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    topic_id: Uuid
+                    if version >= 7:
+                        topic_id_2 = data[pos : pos + 16]
+                        pos += 16
+                        topic_id = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id = Uuid.ZERO
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    num_partitions, replication_factor, size = _read_ihB(data, pos)
+                    pos += 7
+                    configs: list[CreatableTopicConfigs] | None
+                    if size == 0:
+                        configs = None
+                    else:
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        configs = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            value: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                value = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                value = None
+                                pos = pos + 1
+                            else:
+                                value, pos = long_string(data, pos + 1, size)
+                            read_only, config_source, is_sensitive, tags = _read_tbtB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 4, tags)
+                                pos -= 4
+                            pos += 4
+                            configs.append(CreatableTopicConfigs(name_2, value, read_only, config_source, is_sensitive, unknown))
+                    tags = data[pos]
+                    pos += 1
+                    topic_config_error_code: int
+                    topic_config_error_code = 0
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        if tags > 127:
+                            tags, pos = check_tag_count(data, pos, tags)
+                        others: list[tuple[int, bytes]] = []
+                        for _ in range(tags):
+                            tag = data[pos]
+                            pos += 1
+                            if tag > 127:
+                                tag, pos = long_uvarint(data, pos)
+                            size = data[pos]
+                            pos += 1
+                            if size > 127:
+                                size, pos = long_uvarint(data, pos)
+                            if tag == 0:
+                                topic_config_error_code_2, = _read_h(data, pos)
+                                pos += 2
+                                topic_config_error_code = topic_config_error_code_2
+                            elif tag < 1:
+                                refuse()
+                            else:
+                                end = pos + size
+                                others.append((tag, data[pos:end]))
+                                pos = end
+                        unknown_2 = tuple(others)
+                        if pos > len(data):
+                            refuse()
+                    topics.append(CreatableTopicResult(name, topic_id, error_code, error_message, topic_config_error_code, num_partitions, replication_factor, configs, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return CreateTopicsResponse(throttle_time_ms, topics, unknown_3), pos + 1
+            if 2 <= version <= 4:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                topics_2: list[CreatableTopicResult]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    error_code_2, size = _read_hh(data, pos)
+                    error_message_2: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_2 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_2 = None
+                        pos = pos + 4
+                    topics_2.append(CreatableTopicResult(name_3, Uuid.ZERO, error_code_2, error_message_2, 0, -1, -1, []))
+                if pos <= len(data):
+                    return CreateTopicsResponse(throttle_time_ms_2, topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 5 <= version <= 7:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    configs = item.configs
+                    if configs is None:
+                        configs, configs_size = [], 0
+                    else:
+                        configs_size = len(configs) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16s(item.topic_id) if version >= 7 else b"", _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_ihB(item.num_partitions, item.replication_factor, configs_size) if configs_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(configs_size))
+                    for item_2 in configs:
+                        name_raw_2 = item_2.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                        if item_2.value is None:
+                            value_raw = b""
+                            value_size = 0
+                        else:
+                            value_raw = item_2.value.encode()
+                            value_size = len(value_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields or item.topic_config_error_code != 0:
+                        known: list[tuple[int, bytes]] = []
+                        if item.topic_config_error_code != 0:
+                            known.append((0, _write_h(item.topic_config_error_code)))
+                        tags_2, section_2 = write_tags(known, item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 2 <= version <= 4:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_ii(self.throttle_time_ms, topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    if item_3.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = -1
+                    else:
+                        error_message_raw_2 = item_3.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(name_size_3), name_raw_3, _write_hh(item_3.error_code, error_message_size_2), error_message_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

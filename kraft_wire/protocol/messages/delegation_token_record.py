@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_qqqB = struct.Struct(">qqqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_qqq = struct.Struct(">qqq").pack
+_write_qqqB = struct.Struct(">qqqB").pack
 
 
 class DelegationTokenRecord(Message, gc=False):
@@ -43,3 +52,106 @@ class DelegationTokenRecord(Message, gc=False):
     token_id: str = ''
     """string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> DelegationTokenRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    owner = data[1:end].decode()
+                    pos = end
+                else:
+                    owner, pos = long_string(data, 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    requester = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    requester, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                renewers: tuple[str, ...]
+                renewers, pos = read_compact_strings(data, pos, size)
+                issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 24 + size
+                    token_id = data[pos + 25:end].decode()
+                    pos = end
+                else:
+                    token_id, pos = long_string(data, pos + 25, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DelegationTokenRecord(owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DelegationTokenRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    owner = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    owner, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    requester = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    requester, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                renewers: tuple[str, ...]
+                renewers, pos = read_compact_strings(data, pos, size)
+                issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 24 + size
+                    token_id = data[pos + 25:end].decode()
+                    pos = end
+                else:
+                    token_id, pos = long_string(data, pos + 25, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DelegationTokenRecord(owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                owner_raw = self.owner.encode()
+                owner_size = len(owner_raw) + 1
+                requester_raw = self.requester.encode()
+                requester_size = len(requester_raw) + 1
+                renewers = self.renewers
+                token_id_raw = self.token_id.encode()
+                token_id_size = len(token_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw, SIZES[requester_size] if requester_size < 128 else string_size(requester_size), requester_raw, write_compact_strings(renewers), _write_qqqB(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp) + string_size(token_id_size), token_id_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

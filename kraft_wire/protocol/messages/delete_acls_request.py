@@ -3,10 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bb = struct.Struct(">bb").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbB = struct.Struct(">bbB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class DeleteAclsFilter(Structure, gc=False):
@@ -56,3 +76,171 @@ class DeleteAclsRequest(Message, gc=False):
     filters: list[DeleteAclsFilter] = []
     """[]DeleteAclsFilter, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                size = data[pos]
+                pos += 1
+                filters: list[DeleteAclsFilter]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                filters = []
+                for _ in range(size - 1):
+                    resource_type_filter, size = _read_bB(data, pos)
+                    resource_name_filter: str | None
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name_filter = data[pos + 2:end].decode()
+                        pos = end
+                    elif size == 0:
+                        resource_name_filter = None
+                        pos = pos + 2
+                    else:
+                        resource_name_filter, pos = long_string(data, pos + 2, size)
+                    pattern_type_filter, size = _read_bB(data, pos)
+                    principal_filter: str | None
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        principal_filter = data[pos + 2:end].decode()
+                        pos = end
+                    elif size == 0:
+                        principal_filter = None
+                        pos = pos + 2
+                    else:
+                        principal_filter, pos = long_string(data, pos + 2, size)
+                    size = data[pos]
+                    host_filter: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        host_filter = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        host_filter = None
+                        pos = pos + 1
+                    else:
+                        host_filter, pos = long_string(data, pos + 1, size)
+                    operation, permission_type, tags = _read_bbB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    filters.append(DeleteAclsFilter(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteAclsRequest(filters, unknown_2), pos + 1
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                filters_2: list[DeleteAclsFilter]
+                filters_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    resource_type_filter_2, size = _read_bh(data, pos)
+                    resource_name_filter_2: str | None
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_filter_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        resource_name_filter_2 = None
+                        pos = pos + 3
+                    pattern_type_filter_2, size = _read_bh(data, pos)
+                    principal_filter_2: str | None
+                    if size >= 0:
+                        end = pos + 3 + size
+                        principal_filter_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        principal_filter_2 = None
+                        pos = pos + 3
+                    size, = _read_h(data, pos)
+                    host_filter_2: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        host_filter_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        host_filter_2 = None
+                        pos = pos + 2
+                    operation_2, permission_type_2 = _read_bb(data, pos)
+                    pos += 2
+                    filters_2.append(DeleteAclsFilter(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2))
+                return DeleteAclsRequest(filters_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                filters = self.filters
+                filters_size = len(filters) + 1
+                out.append(SIZES[filters_size] if filters_size < 128 else uvarint(filters_size))
+                for item in filters:
+                    if item.resource_name_filter is None:
+                        resource_name_filter_raw = b""
+                        resource_name_filter_size = 0
+                    else:
+                        resource_name_filter_raw = item.resource_name_filter.encode()
+                        resource_name_filter_size = len(resource_name_filter_raw) + 1
+                    if item.principal_filter is None:
+                        principal_filter_raw = b""
+                        principal_filter_size = 0
+                    else:
+                        principal_filter_raw = item.principal_filter.encode()
+                        principal_filter_size = len(principal_filter_raw) + 1
+                    if item.host_filter is None:
+                        host_filter_raw = b""
+                        host_filter_size = 0
+                    else:
+                        host_filter_raw = item.host_filter.encode()
+                        host_filter_size = len(host_filter_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_bB(item.resource_type_filter, resource_name_filter_size) if resource_name_filter_size < 128 else _write_b(item.resource_type_filter) + string_size(resource_name_filter_size), resource_name_filter_raw, _write_bB(item.pattern_type_filter, principal_filter_size) if principal_filter_size < 128 else _write_b(item.pattern_type_filter) + string_size(principal_filter_size), principal_filter_raw, SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size), host_filter_raw, _write_bbB(item.operation, item.permission_type, tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if version == 1:
+                filters_2 = self.filters
+                filters_size_2 = len(filters_2)
+                out.append(_write_i(filters_size_2))
+                for item_2 in filters_2:
+                    if item_2.resource_name_filter is None:
+                        resource_name_filter_raw_2 = b""
+                        resource_name_filter_size_2 = -1
+                    else:
+                        resource_name_filter_raw_2 = item_2.resource_name_filter.encode()
+                        resource_name_filter_size_2 = len(resource_name_filter_raw_2)
+                    if item_2.principal_filter is None:
+                        principal_filter_raw_2 = b""
+                        principal_filter_size_2 = -1
+                    else:
+                        principal_filter_raw_2 = item_2.principal_filter.encode()
+                        principal_filter_size_2 = len(principal_filter_raw_2)
+                    if item_2.host_filter is None:
+                        host_filter_raw_2 = b""
+                        host_filter_size_2 = -1
+                    else:
+                        host_filter_raw_2 = item_2.host_filter.encode()
+                        host_filter_size_2 = len(host_filter_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_bh(item_2.resource_type_filter, resource_name_filter_size_2), resource_name_filter_raw_2, _write_bh(item_2.pattern_type_filter, principal_filter_size_2), principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2, _write_bb(item_2.operation, item_2.permission_type))
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,38 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bb = struct.Struct(">bb").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbB = struct.Struct(">bbB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class DeleteAclsMatchingAcl(Structure, gc=False):
@@ -84,3 +112,227 @@ class DeleteAclsResponse(Message, gc=False):
     filter_results: list[DeleteAclsFilterResult] = []
     """[]DeleteAclsFilterResult, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteAclsResponse, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                filter_results: list[DeleteAclsFilterResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                filter_results = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    pos += 1
+                    matching_acls: list[DeleteAclsMatchingAcl]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    matching_acls = []
+                    for _ in range(size - 1):
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos = pos + 3
+                        else:
+                            error_message_2, pos = long_string(data, pos + 3, size)
+                        resource_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        pattern_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            principal = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            principal, pos = long_string(data, pos + 2, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        operation, permission_type, tags = _read_bbB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        matching_acls.append(DeleteAclsMatchingAcl(error_code_2, error_message_2, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    filter_results.append(DeleteAclsFilterResult(error_code, error_message, matching_acls, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteAclsResponse(throttle_time_ms, filter_results, unknown_3), pos + 1
+            if version == 1:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                filter_results_2: list[DeleteAclsFilterResult]
+                filter_results_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    error_code_3, size = _read_hh(data, pos)
+                    error_message_3: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_3 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_3 = None
+                        pos = pos + 4
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    matching_acls_2: list[DeleteAclsMatchingAcl]
+                    matching_acls_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        error_code_4, size = _read_hh(data, pos)
+                        error_message_4: str | None
+                        if size >= 0:
+                            end = pos + 4 + size
+                            error_message_4 = data[pos + 4:end].decode()
+                            pos = end
+                        else:
+                            error_message_4 = None
+                            pos = pos + 4
+                        resource_type_2, size = _read_bh(data, pos)
+                        if size >= 0:
+                            end = pos + 3 + size
+                            resource_name_2 = data[pos + 3:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        pattern_type_2, size = _read_bh(data, pos)
+                        if size >= 0:
+                            end = pos + 3 + size
+                            principal_2 = data[pos + 3:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            host_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        operation_2, permission_type_2 = _read_bb(data, pos)
+                        pos += 2
+                        matching_acls_2.append(DeleteAclsMatchingAcl(error_code_4, error_message_4, resource_type_2, resource_name_2, pattern_type_2, principal_2, host_2, operation_2, permission_type_2))
+                    filter_results_2.append(DeleteAclsFilterResult(error_code_3, error_message_3, matching_acls_2))
+                return DeleteAclsResponse(throttle_time_ms_2, filter_results_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                filter_results = self.filter_results
+                filter_results_size = len(filter_results) + 1
+                out.append(_write_iB(self.throttle_time_ms, filter_results_size) if filter_results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(filter_results_size))
+                for item in filter_results:
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    matching_acls = item.matching_acls
+                    matching_acls_size = len(matching_acls) + 1
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[matching_acls_size] if matching_acls_size < 128 else uvarint(matching_acls_size))
+                    for item_2 in matching_acls:
+                        if item_2.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_2.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        resource_name_raw = item_2.resource_name.encode()
+                        resource_name_size = len(resource_name_raw) + 1
+                        principal_raw = item_2.principal.encode()
+                        principal_size = len(principal_raw) + 1
+                        host_raw = item_2.host.encode()
+                        host_size = len(host_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_hB(item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_bB(item_2.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item_2.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item_2.pattern_type, principal_size) if principal_size < 128 else _write_b(item_2.pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 1:
+                filter_results_2 = self.filter_results
+                filter_results_size_2 = len(filter_results_2)
+                out.append(_write_ii(self.throttle_time_ms, filter_results_size_2))
+                for item_3 in filter_results_2:
+                    if item_3.error_message is None:
+                        error_message_raw_3 = b""
+                        error_message_size_3 = -1
+                    else:
+                        error_message_raw_3 = item_3.error_message.encode()
+                        error_message_size_3 = len(error_message_raw_3)
+                    matching_acls_2 = item_3.matching_acls
+                    matching_acls_size_2 = len(matching_acls_2)
+                    out += (_write_hh(item_3.error_code, error_message_size_3), error_message_raw_3, _write_i(matching_acls_size_2))
+                    for item_4 in matching_acls_2:
+                        if item_4.error_message is None:
+                            error_message_raw_4 = b""
+                            error_message_size_4 = -1
+                        else:
+                            error_message_raw_4 = item_4.error_message.encode()
+                            error_message_size_4 = len(error_message_raw_4)
+                        resource_name_raw_2 = item_4.resource_name.encode()
+                        resource_name_size_2 = len(resource_name_raw_2)
+                        principal_raw_2 = item_4.principal.encode()
+                        principal_size_2 = len(principal_raw_2)
+                        host_raw_2 = item_4.host.encode()
+                        host_size_2 = len(host_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_hh(item_4.error_code, error_message_size_4), error_message_raw_4, _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2, _write_bh(item_4.pattern_type, principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_4.operation, item_4.permission_type))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

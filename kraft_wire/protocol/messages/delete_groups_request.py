@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
 
 
 class DeleteGroupsRequest(Message, gc=False):
@@ -25,3 +32,76 @@ class DeleteGroupsRequest(Message, gc=False):
     groups_names: tuple[str, ...] = ()
     """[]string, versions 0 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> DeleteGroupsRequest:
+        try:
+            if 2 <= version <= 3:
+                size = data[0]
+                pos = 1
+                groups_names: tuple[str, ...]
+                groups_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteGroupsRequest(groups_names, unknown)
+            if 0 <= version <= 1:
+                size, = _read_i(data, 0)
+                pos = 4
+                groups_names_2: tuple[str, ...]
+                groups_names_2, pos = read_strings(data, pos, size)
+                if pos <= len(data):
+                    return DeleteGroupsRequest(groups_names_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteGroupsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                size = data[pos]
+                pos += 1
+                groups_names: tuple[str, ...]
+                groups_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteGroupsRequest(groups_names, unknown), pos + 1
+            if 0 <= version <= 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                groups_names_2: tuple[str, ...]
+                groups_names_2, pos = read_strings(data, pos, size)
+                if pos <= len(data):
+                    return DeleteGroupsRequest(groups_names_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 2 <= version <= 3:
+                groups_names = self.groups_names
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(groups_names), _write_B(tags), section))
+            if 0 <= version <= 1:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return write_strings(self.groups_names)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

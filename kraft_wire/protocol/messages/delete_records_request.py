@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iq = struct.Struct(">iq").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_iq = struct.Struct(">iq").pack
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class DeleteRecordsPartition(Structure, gc=False):
@@ -60,3 +77,129 @@ class DeleteRecordsRequest(Message, gc=False):
     timeout_ms: int = 0
     """int32, in milliseconds, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteRecordsRequest, int]:
+        start = pos
+        try:
+            if version == 2:
+                size = data[pos]
+                pos += 1
+                topics: list[DeleteRecordsTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[DeleteRecordsPartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, offset, tags = _read_iqB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        partitions.append(DeleteRecordsPartition(partition_index, offset, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(DeleteRecordsTopic(name, partitions, unknown_2))
+                timeout_ms, tags = _read_iB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return DeleteRecordsRequest(topics, timeout_ms, unknown_3), pos + 5
+            if 0 <= version <= 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[DeleteRecordsTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[DeleteRecordsPartition]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, offset_2 = _read_iq(data, pos)
+                        pos += 12
+                        partitions_2.append(DeleteRecordsPartition(partition_index_2, offset_2))
+                    topics_2.append(DeleteRecordsTopic(name_2, partitions_2))
+                timeout_ms_2, = _read_i(data, pos)
+                return DeleteRecordsRequest(topics_2, timeout_ms_2), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_iqB(item_2.partition_index, item_2.offset, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iB(self.timeout_ms, tags_3), section_3)
+                return
+            if 0 <= version <= 1:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_iq(item_4.partition_index, item_4.offset))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_i(self.timeout_ms))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16shB = struct.Struct(">16shB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_16sh = struct.Struct(">16sh").pack
+_write_16shB = struct.Struct(">16shB").pack
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class DeleteShareGroupOffsetsResponseTopic(Structure, gc=False):
@@ -57,3 +70,97 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
     responses: list[DeleteShareGroupOffsetsResponseTopic] = []
     """[]DeleteShareGroupOffsetsResponseTopic, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteShareGroupOffsetsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                responses: list[DeleteShareGroupOffsetsResponseTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                responses = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    topic_id, error_code_2, size = _read_16shB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 18 + size
+                        error_message_2 = data[pos + 19:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos = pos + 19
+                    else:
+                        error_message_2, pos = long_string(data, pos + 19, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses.append(DeleteShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), error_code_2, error_message_2, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteShareGroupOffsetsResponse(throttle_time_ms, error_code, error_message, responses, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                responses = self.responses
+                responses_size = len(responses) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                for item in responses:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    if item.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = 0
+                    else:
+                        error_message_raw_2 = item.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

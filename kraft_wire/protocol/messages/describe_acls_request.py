@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bb = struct.Struct(">bb").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbB = struct.Struct(">bbB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
 
 
 class DescribeAclsRequest(Message, gc=False):
@@ -43,3 +59,215 @@ class DescribeAclsRequest(Message, gc=False):
     permission_type: int = 0
     """int8, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> DescribeAclsRequest:
+        try:
+            if 2 <= version <= 3:
+                resource_type_filter, size = _read_bB(data, 0)
+                resource_name_filter: str | None
+                if 0 < size < 128:
+                    end = 1 + size
+                    resource_name_filter = data[2:end].decode()
+                    pos = end
+                elif size == 0:
+                    resource_name_filter = None
+                    pos = 2
+                else:
+                    resource_name_filter, pos = long_string(data, 2, size)
+                pattern_type_filter, size = _read_bB(data, pos)
+                principal_filter: str | None
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    principal_filter = data[pos + 2:end].decode()
+                    pos = end
+                elif size == 0:
+                    principal_filter = None
+                    pos = pos + 2
+                else:
+                    principal_filter, pos = long_string(data, pos + 2, size)
+                size = data[pos]
+                host_filter: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    host_filter = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    host_filter = None
+                    pos = pos + 1
+                else:
+                    host_filter, pos = long_string(data, pos + 1, size)
+                operation, permission_type, tags = _read_bbB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return DescribeAclsRequest(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown)
+            if version == 1:
+                resource_type_filter_2, size = _read_bh(data, 0)
+                resource_name_filter_2: str | None
+                if size >= 0:
+                    end = 3 + size
+                    resource_name_filter_2 = data[3:end].decode()
+                    pos = end
+                else:
+                    resource_name_filter_2 = None
+                    pos = 3
+                pattern_type_filter_2, size = _read_bh(data, pos)
+                principal_filter_2: str | None
+                if size >= 0:
+                    end = pos + 3 + size
+                    principal_filter_2 = data[pos + 3:end].decode()
+                    pos = end
+                else:
+                    principal_filter_2 = None
+                    pos = pos + 3
+                size, = _read_h(data, pos)
+                host_filter_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    host_filter_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    host_filter_2 = None
+                    pos = pos + 2
+                operation_2, permission_type_2 = _read_bb(data, pos)
+                return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                resource_type_filter, size = _read_bB(data, pos)
+                resource_name_filter: str | None
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    resource_name_filter = data[pos + 2:end].decode()
+                    pos = end
+                elif size == 0:
+                    resource_name_filter = None
+                    pos = pos + 2
+                else:
+                    resource_name_filter, pos = long_string(data, pos + 2, size)
+                pattern_type_filter, size = _read_bB(data, pos)
+                principal_filter: str | None
+                if 0 < size < 128:
+                    end = pos + 1 + size
+                    principal_filter = data[pos + 2:end].decode()
+                    pos = end
+                elif size == 0:
+                    principal_filter = None
+                    pos = pos + 2
+                else:
+                    principal_filter, pos = long_string(data, pos + 2, size)
+                size = data[pos]
+                host_filter: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    host_filter = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    host_filter = None
+                    pos = pos + 1
+                else:
+                    host_filter, pos = long_string(data, pos + 1, size)
+                operation, permission_type, tags = _read_bbB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return DescribeAclsRequest(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown), pos + 3
+            if version == 1:
+                resource_type_filter_2, size = _read_bh(data, pos)
+                resource_name_filter_2: str | None
+                if size >= 0:
+                    end = pos + 3 + size
+                    resource_name_filter_2 = data[pos + 3:end].decode()
+                    pos = end
+                else:
+                    resource_name_filter_2 = None
+                    pos = pos + 3
+                pattern_type_filter_2, size = _read_bh(data, pos)
+                principal_filter_2: str | None
+                if size >= 0:
+                    end = pos + 3 + size
+                    principal_filter_2 = data[pos + 3:end].decode()
+                    pos = end
+                else:
+                    principal_filter_2 = None
+                    pos = pos + 3
+                size, = _read_h(data, pos)
+                host_filter_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    host_filter_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    host_filter_2 = None
+                    pos = pos + 2
+                operation_2, permission_type_2 = _read_bb(data, pos)
+                return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 2 <= version <= 3:
+                if self.resource_name_filter is None:
+                    resource_name_filter_raw = b""
+                    resource_name_filter_size = 0
+                else:
+                    resource_name_filter_raw = self.resource_name_filter.encode()
+                    resource_name_filter_size = len(resource_name_filter_raw) + 1
+                if self.principal_filter is None:
+                    principal_filter_raw = b""
+                    principal_filter_size = 0
+                else:
+                    principal_filter_raw = self.principal_filter.encode()
+                    principal_filter_size = len(principal_filter_raw) + 1
+                if self.host_filter is None:
+                    host_filter_raw = b""
+                    host_filter_size = 0
+                else:
+                    host_filter_raw = self.host_filter.encode()
+                    host_filter_size = len(host_filter_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_bB(self.resource_type_filter, resource_name_filter_size) if resource_name_filter_size < 128 else _write_b(self.resource_type_filter) + string_size(resource_name_filter_size), resource_name_filter_raw, _write_bB(self.pattern_type_filter, principal_filter_size) if principal_filter_size < 128 else _write_b(self.pattern_type_filter) + string_size(principal_filter_size), principal_filter_raw, SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size), host_filter_raw, _write_bbB(self.operation, self.permission_type, tags), section))
+            if version == 1:
+                if self.resource_name_filter is None:
+                    resource_name_filter_raw_2 = b""
+                    resource_name_filter_size_2 = -1
+                else:
+                    resource_name_filter_raw_2 = self.resource_name_filter.encode()
+                    resource_name_filter_size_2 = len(resource_name_filter_raw_2)
+                if self.principal_filter is None:
+                    principal_filter_raw_2 = b""
+                    principal_filter_size_2 = -1
+                else:
+                    principal_filter_raw_2 = self.principal_filter.encode()
+                    principal_filter_size_2 = len(principal_filter_raw_2)
+                if self.host_filter is None:
+                    host_filter_raw_2 = b""
+                    host_filter_size_2 = -1
+                else:
+                    host_filter_raw_2 = self.host_filter.encode()
+                    host_filter_size_2 = len(host_filter_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_bh(self.resource_type_filter, resource_name_filter_size_2), resource_name_filter_raw_2, _write_bh(self.pattern_type_filter, principal_filter_size_2), principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2, _write_bb(self.operation, self.permission_type)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,37 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bb = struct.Struct(">bb").unpack_from
+_read_bbB = struct.Struct(">bbB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_bi = struct.Struct(">bi").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihh = struct.Struct(">ihh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bb = struct.Struct(">bb").pack
+_write_bbB = struct.Struct(">bbB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_bi = struct.Struct(">bi").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihh = struct.Struct(">ihh").pack
 
 
 class AclDescription(Structure, gc=False):
@@ -78,3 +105,195 @@ class DescribeAclsResponse(Message, gc=False):
     resources: list[DescribeAclsResource] = []
     """[]DescribeAclsResource, versions 1 to 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeAclsResponse, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                resources: list[DescribeAclsResource]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                resources = []
+                for _ in range(size - 1):
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    pattern_type, size = _read_bB(data, pos)
+                    pos += 2
+                    acls: list[AclDescription]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    acls = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        operation, permission_type, tags = _read_bbB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        acls.append(AclDescription(principal, host, operation, permission_type, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    resources.append(DescribeAclsResource(resource_type, resource_name, pattern_type, acls, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeAclsResponse(throttle_time_ms, error_code, error_message, resources, unknown_3), pos + 1
+            if version == 1:
+                throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
+                error_message_2: str | None
+                if size >= 0:
+                    end = pos + 8 + size
+                    error_message_2 = data[pos + 8:end].decode()
+                    pos = end
+                else:
+                    error_message_2 = None
+                    pos = pos + 8
+                size, = _read_i(data, pos)
+                pos += 4
+                resources_2: list[DescribeAclsResource]
+                resources_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    pattern_type_2, size = _read_bi(data, pos)
+                    pos += 5
+                    acls_2: list[AclDescription]
+                    acls_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            principal_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            host_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        operation_2, permission_type_2 = _read_bb(data, pos)
+                        pos += 2
+                        acls_2.append(AclDescription(principal_2, host_2, operation_2, permission_type_2))
+                    resources_2.append(DescribeAclsResource(resource_type_2, resource_name_2, pattern_type_2, acls_2))
+                return DescribeAclsResponse(throttle_time_ms_2, error_code_2, error_message_2, resources_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                resources = self.resources
+                resources_size = len(resources) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[resources_size] if resources_size < 128 else uvarint(resources_size))
+                for item in resources:
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    acls = item.acls
+                    acls_size = len(acls) + 1
+                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item.pattern_type, acls_size) if acls_size < 128 else _write_b(item.pattern_type) + uvarint(acls_size))
+                    for item_2 in acls:
+                        principal_raw = item_2.principal.encode()
+                        principal_size = len(principal_raw) + 1
+                        host_raw = item_2.host.encode()
+                        host_size = len(host_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[principal_size] if principal_size < 128 else string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 1:
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = -1
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2)
+                resources_2 = self.resources
+                resources_size_2 = len(resources_2)
+                out += (_write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2), error_message_raw_2, _write_i(resources_size_2))
+                for item_3 in resources_2:
+                    resource_name_raw_2 = item_3.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    acls_2 = item_3.acls
+                    acls_size_2 = len(acls_2)
+                    out += (_write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2, _write_bi(item_3.pattern_type, acls_size_2))
+                    for item_4 in acls_2:
+                        principal_raw_2 = item_4.principal.encode()
+                        principal_size_2 = len(principal_raw_2)
+                        host_raw_2 = item_4.host.encode()
+                        host_size_2 = len(host_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_4.operation, item_4.permission_type))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_tB = struct.Struct(">?B").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class ComponentData(Structure, gc=False):
@@ -47,3 +66,125 @@ class DescribeClientQuotasRequest(Message, gc=False):
     strict: bool = False
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                pos += 1
+                components: list[ComponentData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                components = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        entity_type = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        entity_type, pos = long_string(data, pos + 1, size)
+                    match_type, size = _read_bB(data, pos)
+                    match: str | None
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        match = data[pos + 2:end].decode()
+                        pos = end
+                    elif size == 0:
+                        match = None
+                        pos = pos + 2
+                    else:
+                        match, pos = long_string(data, pos + 2, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    components.append(ComponentData(entity_type, match_type, match, unknown))
+                strict, tags = _read_tB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return DescribeClientQuotasRequest(components, strict, unknown_2), pos + 2
+            if version == 0:
+                size, = _read_i(data, pos)
+                pos += 4
+                components_2: list[ComponentData]
+                components_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        entity_type_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    match_type_2, size = _read_bh(data, pos)
+                    match_2: str | None
+                    if size >= 0:
+                        end = pos + 3 + size
+                        match_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        match_2 = None
+                        pos = pos + 3
+                    components_2.append(ComponentData(entity_type_2, match_type_2, match_2))
+                strict_2 = data[pos] != 0
+                return DescribeClientQuotasRequest(components_2, strict_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                components = self.components
+                components_size = len(components) + 1
+                out.append(SIZES[components_size] if components_size < 128 else uvarint(components_size))
+                for item in components:
+                    entity_type_raw = item.entity_type.encode()
+                    entity_type_size = len(entity_type_raw) + 1
+                    if item.match is None:
+                        match_raw = b""
+                        match_size = 0
+                    else:
+                        match_raw = item.match.encode()
+                        match_size = len(match_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, _write_bB(item.match_type, match_size) if match_size < 128 else _write_b(item.match_type) + string_size(match_size), match_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tB(self.strict, tags_2), section_2)
+                return
+            if version == 0:
+                components_2 = self.components
+                components_size_2 = len(components_2)
+                out.append(_write_i(components_size_2))
+                for item_2 in components_2:
+                    entity_type_raw_2 = item_2.entity_type.encode()
+                    entity_type_size_2 = len(entity_type_raw_2)
+                    if item_2.match is None:
+                        match_raw_2 = b""
+                        match_size_2 = -1
+                    else:
+                        match_raw_2 = item_2.match.encode()
+                        match_size_2 = len(match_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_bh(item_2.match_type, match_size_2), match_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_t(self.strict))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

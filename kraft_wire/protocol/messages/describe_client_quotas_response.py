@@ -3,10 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_d = struct.Struct(">d").unpack_from
+_read_dB = struct.Struct(">dB").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihh = struct.Struct(">ihh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_d = struct.Struct(">d").pack
+_write_dB = struct.Struct(">dB").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihh = struct.Struct(">ihh").pack
 
 
 class EntityData(Structure, gc=False):
@@ -82,3 +102,256 @@ class DescribeClientQuotasResponse(Message, gc=False):
     entries: list[EntryData] | None = []
     """[]EntryData, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClientQuotasResponse, int]:
+        start = pos
+        try:
+            if version == 1:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                entries: list[EntryData] | None
+                if size == 0:
+                    entries = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    entries = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        pos += 1
+                        entity: list[EntityData]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        entity = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                entity_type = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                entity_type, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            entity_name: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                entity_name = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                entity_name = None
+                                pos = pos + 1
+                            else:
+                                entity_name, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            entity.append(EntityData(entity_type, entity_name, unknown))
+                        size = data[pos]
+                        pos += 1
+                        values: list[ValueData]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        values = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key, pos = long_string(data, pos + 1, size)
+                            value, tags = _read_dB(data, pos)
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
+                                pos -= 9
+                            pos += 9
+                            values.append(ValueData(key, value, unknown_2))
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        entries.append(EntryData(entity, values, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeClientQuotasResponse(throttle_time_ms, error_code, error_message, entries, unknown_4), pos + 1
+            if version == 0:
+                throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
+                error_message_2: str | None
+                if size >= 0:
+                    end = pos + 8 + size
+                    error_message_2 = data[pos + 8:end].decode()
+                    pos = end
+                else:
+                    error_message_2 = None
+                    pos = pos + 8
+                size, = _read_i(data, pos)
+                pos += 4
+                entries_2: list[EntryData] | None
+                if size < 0:
+                    entries_2 = None
+                else:
+                    entries_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        entity_2: list[EntityData]
+                        entity_2 = []
+                        for _ in range(check_count(data, pos, size)):
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                entity_type_2 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            size, = _read_h(data, pos)
+                            entity_name_2: str | None
+                            if size >= 0:
+                                end = pos + 2 + size
+                                entity_name_2 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                entity_name_2 = None
+                                pos = pos + 2
+                            entity_2.append(EntityData(entity_type_2, entity_name_2))
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        values_2: list[ValueData]
+                        values_2 = []
+                        for _ in range(check_count(data, pos, size)):
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                key_2 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            value_2, = _read_d(data, pos)
+                            pos += 8
+                            values_2.append(ValueData(key_2, value_2))
+                        entries_2.append(EntryData(entity_2, values_2))
+                return DescribeClientQuotasResponse(throttle_time_ms_2, error_code_2, error_message_2, entries_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                entries = self.entries
+                if entries is None:
+                    entries, entries_size = [], 0
+                else:
+                    entries_size = len(entries) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[entries_size] if entries_size < 128 else uvarint(entries_size))
+                for item in entries:
+                    entity = item.entity
+                    entity_size = len(entity) + 1
+                    out.append(SIZES[entity_size] if entity_size < 128 else uvarint(entity_size))
+                    for item_2 in entity:
+                        entity_type_raw = item_2.entity_type.encode()
+                        entity_type_size = len(entity_type_raw) + 1
+                        if item_2.entity_name is None:
+                            entity_name_raw = b""
+                            entity_name_size = 0
+                        else:
+                            entity_name_raw = item_2.entity_name.encode()
+                            entity_name_size = len(entity_name_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                    values = item.values
+                    values_size = len(values) + 1
+                    out.append(SIZES[values_size] if values_size < 128 else uvarint(values_size))
+                    for item_3 in values:
+                        key_raw = item_3.key.encode()
+                        key_size = len(key_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_3.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
+                        out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dB(item_3.value, tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = -1
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2)
+                entries_2 = self.entries
+                if entries_2 is None:
+                    entries_2, entries_size_2 = [], -1
+                else:
+                    entries_size_2 = len(entries_2)
+                out += (_write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2), error_message_raw_2, _write_i(entries_size_2))
+                for item_4 in entries_2:
+                    entity_2 = item_4.entity
+                    entity_size_2 = len(entity_2)
+                    out.append(_write_i(entity_size_2))
+                    for item_5 in entity_2:
+                        entity_type_raw_2 = item_5.entity_type.encode()
+                        entity_type_size_2 = len(entity_type_raw_2)
+                        if item_5.entity_name is None:
+                            entity_name_raw_2 = b""
+                            entity_name_size_2 = -1
+                        else:
+                            entity_name_raw_2 = item_5.entity_name.encode()
+                            entity_name_size_2 = len(entity_name_raw_2)
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                    values_2 = item_4.values
+                    values_size_2 = len(values_2)
+                    out.append(_write_i(values_size_2))
+                    for item_6 in values_2:
+                        key_raw_2 = item_6.key.encode()
+                        key_size_2 = len(key_raw_2)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(key_size_2), key_raw_2, _write_d(item_6.value))
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

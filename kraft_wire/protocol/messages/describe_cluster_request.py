@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_b = struct.Struct(">b").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
 
 
 class DescribeClusterRequest(Message, gc=False):
@@ -31,3 +40,85 @@ class DescribeClusterRequest(Message, gc=False):
     include_fenced_brokers: bool = False
     """bool, version 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> DescribeClusterRequest:
+        try:
+            if 0 <= version <= 2:
+                include_cluster_authorized_operations = data[0] != 0
+                pos = 1
+                endpoint_type: int
+                if version >= 1:
+                    endpoint_type_2, = _read_b(data, pos)
+                    pos += 1
+                    endpoint_type = endpoint_type_2
+                else:
+                    endpoint_type = 1
+                include_fenced_brokers: bool
+                if version >= 2:
+                    include_fenced_brokers_2 = data[pos] != 0
+                    pos += 1
+                    include_fenced_brokers = include_fenced_brokers_2
+                else:
+                    include_fenced_brokers = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                include_cluster_authorized_operations = data[pos] != 0
+                pos += 1
+                endpoint_type: int
+                if version >= 1:
+                    endpoint_type_2, = _read_b(data, pos)
+                    pos += 1
+                    endpoint_type = endpoint_type_2
+                else:
+                    endpoint_type = 1
+                include_fenced_brokers: bool
+                if version >= 2:
+                    include_fenced_brokers_2 = data[pos] != 0
+                    pos += 1
+                    include_fenced_brokers = include_fenced_brokers_2
+                else:
+                    include_fenced_brokers = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.endpoint_type != 1):
+                    refuse()
+                if version < 2 and (self.include_fenced_brokers):
+                    refuse()
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_t(self.include_cluster_authorized_operations), _write_b(self.endpoint_type) if version >= 1 else b"", _write_t(self.include_fenced_brokers) if version >= 2 else b"", _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

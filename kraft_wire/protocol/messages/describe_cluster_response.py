@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class DescribeClusterBroker(Structure, gc=False):
@@ -71,3 +87,124 @@ class DescribeClusterResponse(Message, gc=False):
     cluster_authorized_operations: int = -2147483648
     """int32, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                endpoint_type: int
+                if version >= 1:
+                    endpoint_type_2, = _read_b(data, pos)
+                    pos += 1
+                    endpoint_type = endpoint_type_2
+                else:
+                    endpoint_type = 1
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                controller_id, size = _read_iB(data, pos)
+                pos += 5
+                brokers: list[DescribeClusterBroker]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                brokers = []
+                for _ in range(size - 1):
+                    broker_id, size = _read_iB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        host = data[pos + 5:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 5, size)
+                    port, size = _read_iB(data, pos)
+                    rack: str | None
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        rack = data[pos + 5:end].decode()
+                        pos = end
+                    elif size == 0:
+                        rack = None
+                        pos = pos + 5
+                    else:
+                        rack, pos = long_string(data, pos + 5, size)
+                    is_fenced: bool
+                    if version >= 2:
+                        is_fenced_2 = data[pos] != 0
+                        pos += 1
+                        is_fenced = is_fenced_2
+                    else:
+                        is_fenced = False
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    brokers.append(DescribeClusterBroker(broker_id, host, port, rack, is_fenced, unknown))
+                cluster_authorized_operations, tags = _read_iB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return DescribeClusterResponse(throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id, brokers, cluster_authorized_operations, unknown_2), pos + 5
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.endpoint_type != 1):
+                    refuse()
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                cluster_id_raw = self.cluster_id.encode()
+                cluster_id_size = len(cluster_id_raw) + 1
+                brokers = self.brokers
+                brokers_size = len(brokers) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, brokers_size) if brokers_size < 128 else _write_i(self.controller_id) + uvarint(brokers_size))
+                for item in brokers:
+                    if version < 2 and (item.is_fenced):
+                        refuse()
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    if item.rack is None:
+                        rack_raw = b""
+                        rack_size = 0
+                    else:
+                        rack_raw = item.rack.encode()
+                        rack_size = len(rack_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_iB(item.broker_id, host_size) if host_size < 128 else _write_i(item.broker_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, _write_t(item.is_fenced) if version >= 2 else b"", _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iB(self.cluster_authorized_operations, tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_ttB = struct.Struct(">??B").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_ttB = struct.Struct(">??B").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_i = struct.Struct(">i").pack
 
 
 class DescribeConfigsResource(Structure, gc=False):
@@ -50,3 +67,118 @@ class DescribeConfigsRequest(Message, gc=False):
     include_documentation: bool = False
     """bool, versions 3 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsRequest, int]:
+        start = pos
+        try:
+            if version == 4:
+                size = data[pos]
+                pos += 1
+                resources: list[DescribeConfigsResource]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                resources = []
+                for _ in range(size - 1):
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    size = data[pos]
+                    pos += 1
+                    configuration_keys: tuple[str, ...] | None
+                    if size == 0:
+                        configuration_keys = None
+                    else:
+                        configuration_keys, pos = read_compact_strings(data, pos, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    resources.append(DescribeConfigsResource(resource_type, resource_name, configuration_keys, unknown))
+                include_synonyms, include_documentation, tags = _read_ttB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return DescribeConfigsRequest(resources, include_synonyms, include_documentation, unknown_2), pos + 3
+            if 1 <= version <= 3:
+                size, = _read_i(data, pos)
+                pos += 4
+                resources_2: list[DescribeConfigsResource]
+                resources_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configuration_keys_2: tuple[str, ...] | None
+                    if size < 0:
+                        configuration_keys_2 = None
+                    else:
+                        configuration_keys_2, pos = read_strings(data, pos, size)
+                    resources_2.append(DescribeConfigsResource(resource_type_2, resource_name_2, configuration_keys_2))
+                include_synonyms_2 = data[pos] != 0
+                pos += 1
+                include_documentation_2: bool
+                if version >= 3:
+                    include_documentation_3 = data[pos] != 0
+                    pos += 1
+                    include_documentation_2 = include_documentation_3
+                else:
+                    include_documentation_2 = False
+                return DescribeConfigsRequest(resources_2, include_synonyms_2, include_documentation_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 4:
+                resources = self.resources
+                resources_size = len(resources) + 1
+                out.append(SIZES[resources_size] if resources_size < 128 else uvarint(resources_size))
+                for item in resources:
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    configuration_keys = item.configuration_keys
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, b"\0" if configuration_keys is None else write_compact_strings(configuration_keys), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_ttB(self.include_synonyms, self.include_documentation, tags_2), section_2)
+                return
+            if 1 <= version <= 3:
+                if version < 3 and (self.include_documentation):
+                    refuse()
+                resources_2 = self.resources
+                resources_size_2 = len(resources_2)
+                out.append(_write_i(resources_size_2))
+                for item_2 in resources_2:
+                    resource_name_raw_2 = item_2.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2, write_strings(item_2.configuration_keys))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out += (_write_t(self.include_synonyms), _write_t(self.include_documentation) if version >= 3 else b"")
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

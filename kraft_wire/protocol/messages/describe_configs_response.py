@@ -3,10 +3,40 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tbtB = struct.Struct(">?b?B").unpack_from
+_read_tbti = struct.Struct(">?b?i").unpack_from
+_read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_tbt = struct.Struct(">?b?").pack
+_write_tbtB = struct.Struct(">?b?B").pack
+_write_tbti = struct.Struct(">?b?i").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class DescribeConfigsSynonym(Structure, gc=False):
@@ -106,3 +136,336 @@ class DescribeConfigsResponse(Message, gc=False):
     results: list[DescribeConfigsResult] = []
     """[]DescribeConfigsResult, versions 1 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeConfigsResponse, int]:
+        start = pos
+        try:
+            if version == 4:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                results: list[DescribeConfigsResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                results = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    size = data[pos]
+                    pos += 1
+                    configs: list[DescribeConfigsResourceResult]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    configs = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        value: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            value = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            value = None
+                            pos = pos + 1
+                        else:
+                            value, pos = long_string(data, pos + 1, size)
+                        read_only, config_source, is_sensitive, size = _read_tbtB(data, pos)
+                        pos += 4
+                        synonyms: list[DescribeConfigsSynonym]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        synonyms = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            value_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                value_2 = None
+                                pos = pos + 1
+                            else:
+                                value_2, pos = long_string(data, pos + 1, size)
+                            source, tags = _read_bB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                                pos -= 2
+                            pos += 2
+                            synonyms.append(DescribeConfigsSynonym(name_2, value_2, source, unknown))
+                        config_type, size = _read_bB(data, pos)
+                        documentation: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            documentation = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            documentation = None
+                            pos = pos + 2
+                        else:
+                            documentation, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        configs.append(DescribeConfigsResourceResult(name, value, read_only, config_source, is_sensitive, synonyms, config_type, documentation, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(DescribeConfigsResult(error_code, error_message, resource_type, resource_name, configs, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeConfigsResponse(throttle_time_ms, results, unknown_4), pos + 1
+            if 1 <= version <= 3:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                results_2: list[DescribeConfigsResult]
+                results_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    error_code_2, size = _read_hh(data, pos)
+                    error_message_2: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_2 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_2 = None
+                        pos = pos + 4
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configs_2: list[DescribeConfigsResourceResult]
+                    configs_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        value_3: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            value_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            value_3 = None
+                            pos = pos + 2
+                        read_only_2, config_source_2, is_sensitive_2, size = _read_tbti(data, pos)
+                        pos += 7
+                        synonyms_2: list[DescribeConfigsSynonym]
+                        synonyms_2 = []
+                        for _ in range(check_count(data, pos, size)):
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                name_4 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            size, = _read_h(data, pos)
+                            value_4: str | None
+                            if size >= 0:
+                                end = pos + 2 + size
+                                value_4 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                value_4 = None
+                                pos = pos + 2
+                            source_2, = _read_b(data, pos)
+                            pos += 1
+                            synonyms_2.append(DescribeConfigsSynonym(name_4, value_4, source_2))
+                        config_type_2: int
+                        documentation_2: str | None
+                        if version >= 3:
+                            config_type_3, size = _read_bh(data, pos)
+                            documentation_3: str | None
+                            if size >= 0:
+                                end = pos + 3 + size
+                                documentation_3 = data[pos + 3:end].decode()
+                                pos = end
+                            else:
+                                documentation_3 = None
+                                pos = pos + 3
+                            config_type_2 = config_type_3
+                            documentation_2 = documentation_3
+                        else:
+                            config_type_2 = 0
+                            documentation_2 = ''
+                        configs_2.append(DescribeConfigsResourceResult(name_3, value_3, read_only_2, config_source_2, is_sensitive_2, synonyms_2, config_type_2, documentation_2))
+                    results_2.append(DescribeConfigsResult(error_code_2, error_message_2, resource_type_2, resource_name_2, configs_2))
+                if pos <= len(data):
+                    return DescribeConfigsResponse(throttle_time_ms_2, results_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 4:
+                results = self.results
+                results_size = len(results) + 1
+                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                for item in results:
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    configs = item.configs
+                    configs_size = len(configs) + 1
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
+                    for item_2 in configs:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        if item_2.value is None:
+                            value_raw = b""
+                            value_size = 0
+                        else:
+                            value_raw = item_2.value.encode()
+                            value_size = len(value_raw) + 1
+                        synonyms = item_2.synonyms
+                        synonyms_size = len(synonyms) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, synonyms_size) if synonyms_size < 128 else _write_tbt(item_2.read_only, item_2.config_source, item_2.is_sensitive) + uvarint(synonyms_size))
+                        for item_3 in synonyms:
+                            name_raw_2 = item_3.name.encode()
+                            name_size_2 = len(name_raw_2) + 1
+                            if item_3.value is None:
+                                value_raw_2 = b""
+                                value_size_2 = 0
+                            else:
+                                value_raw_2 = item_3.value.encode()
+                                value_size_2 = len(value_raw_2) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_bB(item_3.source, tags), section)
+                        if item_2.documentation is None:
+                            documentation_raw = b""
+                            documentation_size = 0
+                        else:
+                            documentation_raw = item_2.documentation.encode()
+                            documentation_size = len(documentation_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_bB(item_2.config_type, documentation_size) if documentation_size < 128 else _write_b(item_2.config_type) + string_size(documentation_size), documentation_raw, _write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+            if 1 <= version <= 3:
+                results_2 = self.results
+                results_size_2 = len(results_2)
+                out.append(_write_ii(self.throttle_time_ms, results_size_2))
+                for item_4 in results_2:
+                    if item_4.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = -1
+                    else:
+                        error_message_raw_2 = item_4.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2)
+                    resource_name_raw_2 = item_4.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    configs_2 = item_4.configs
+                    configs_size_2 = len(configs_2)
+                    out += (_write_hh(item_4.error_code, error_message_size_2), error_message_raw_2, _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2, _write_i(configs_size_2))
+                    for item_5 in configs_2:
+                        name_raw_3 = item_5.name.encode()
+                        name_size_3 = len(name_raw_3)
+                        if item_5.value is None:
+                            value_raw_3 = b""
+                            value_size_3 = -1
+                        else:
+                            value_raw_3 = item_5.value.encode()
+                            value_size_3 = len(value_raw_3)
+                        synonyms_2 = item_5.synonyms
+                        synonyms_size_2 = len(synonyms_2)
+                        out += (_write_h(name_size_3), name_raw_3, _write_h(value_size_3), value_raw_3, _write_tbti(item_5.read_only, item_5.config_source, item_5.is_sensitive, synonyms_size_2))
+                        for item_6 in synonyms_2:
+                            name_raw_4 = item_6.name.encode()
+                            name_size_4 = len(name_raw_4)
+                            if item_6.value is None:
+                                value_raw_4 = b""
+                                value_size_4 = -1
+                            else:
+                                value_raw_4 = item_6.value.encode()
+                                value_size_4 = len(value_raw_4)
+                            if item_6.unknown_tagged_fields:
+                                refuse()
+                            out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4, _write_b(item_6.source))
+                        if version >= 3:
+                            if item_5.documentation is None:
+                                documentation_raw_2 = b""
+                                documentation_size_2 = -1
+                            else:
+                                documentation_raw_2 = item_5.documentation.encode()
+                                documentation_size_2 = len(documentation_raw_2)
+                            out += (_write_bh(item_5.config_type, documentation_size_2), documentation_raw_2)
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

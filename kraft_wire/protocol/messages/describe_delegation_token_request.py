@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class DescribeDelegationTokenOwner(Structure, gc=False):
@@ -41,3 +52,122 @@ class DescribeDelegationTokenRequest(Message, gc=False):
     owners: list[DescribeDelegationTokenOwner] | None = []
     """[]DescribeDelegationTokenOwner, versions 1 to 3, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 3:
+                size = data[pos]
+                pos += 1
+                owners: list[DescribeDelegationTokenOwner] | None
+                if size == 0:
+                    owners = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    owners = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_name, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        owners.append(DescribeDelegationTokenOwner(principal_type, principal_name, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeDelegationTokenRequest(owners, unknown_2), pos + 1
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                owners_2: list[DescribeDelegationTokenOwner] | None
+                if size < 0:
+                    owners_2 = None
+                else:
+                    owners_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            principal_type_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            principal_name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        owners_2.append(DescribeDelegationTokenOwner(principal_type_2, principal_name_2))
+                if pos <= len(data):
+                    return DescribeDelegationTokenRequest(owners_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 3:
+                owners = self.owners
+                if owners is None:
+                    owners, owners_size = [], 0
+                else:
+                    owners_size = len(owners) + 1
+                out.append(SIZES[owners_size] if owners_size < 128 else uvarint(owners_size))
+                for item in owners:
+                    principal_type_raw = item.principal_type.encode()
+                    principal_type_size = len(principal_type_raw) + 1
+                    principal_name_raw = item.principal_name.encode()
+                    principal_name_size = len(principal_name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if version == 1:
+                owners_2 = self.owners
+                if owners_2 is None:
+                    owners_2, owners_size_2 = [], -1
+                else:
+                    owners_size_2 = len(owners_2)
+                out.append(_write_i(owners_size_2))
+                for item_2 in owners_2:
+                    principal_type_raw_2 = item_2.principal_type.encode()
+                    principal_type_size_2 = len(principal_type_raw_2)
+                    principal_name_raw_2 = item_2.principal_name.encode()
+                    principal_name_size_2 = len(principal_name_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(principal_type_size_2), principal_type_raw_2, _write_h(principal_name_size_2), principal_name_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_tB = struct.Struct(">?B").pack
 
 
 class DescribeGroupsRequest(Message, gc=False):
@@ -28,3 +37,92 @@ class DescribeGroupsRequest(Message, gc=False):
     include_authorized_operations: bool = False
     """bool, versions 3 to 6."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> DescribeGroupsRequest:
+        try:
+            if 5 <= version <= 6:
+                size = data[0]
+                pos = 1
+                groups: tuple[str, ...]
+                groups, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, tags = _read_tB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return DescribeGroupsRequest(groups, include_authorized_operations, unknown)
+            if 0 <= version <= 4:
+                size, = _read_i(data, 0)
+                pos = 4
+                groups_2: tuple[str, ...]
+                groups_2, pos = read_strings(data, pos, size)
+                include_authorized_operations_2: bool
+                if version >= 3:
+                    include_authorized_operations_3 = data[pos] != 0
+                    pos += 1
+                    include_authorized_operations_2 = include_authorized_operations_3
+                else:
+                    include_authorized_operations_2 = False
+                if pos <= len(data):
+                    return DescribeGroupsRequest(groups_2, include_authorized_operations_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsRequest, int]:
+        start = pos
+        try:
+            if 5 <= version <= 6:
+                size = data[pos]
+                pos += 1
+                groups: tuple[str, ...]
+                groups, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, tags = _read_tB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return DescribeGroupsRequest(groups, include_authorized_operations, unknown), pos + 2
+            if 0 <= version <= 4:
+                size, = _read_i(data, pos)
+                pos += 4
+                groups_2: tuple[str, ...]
+                groups_2, pos = read_strings(data, pos, size)
+                include_authorized_operations_2: bool
+                if version >= 3:
+                    include_authorized_operations_3 = data[pos] != 0
+                    pos += 1
+                    include_authorized_operations_2 = include_authorized_operations_3
+                else:
+                    include_authorized_operations_2 = False
+                if pos <= len(data):
+                    return DescribeGroupsRequest(groups_2, include_authorized_operations_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 5 <= version <= 6:
+                groups = self.groups
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(groups), _write_tB(self.include_authorized_operations, tags), section))
+            if 0 <= version <= 4:
+                if version < 3 and (self.include_authorized_operations):
+                    refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((write_strings(self.groups), _write_t(self.include_authorized_operations) if version >= 3 else b""))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class DescribableLogDirTopic(Structure, gc=False):
@@ -41,3 +54,117 @@ class DescribeLogDirsRequest(Message, gc=False):
     topics: list[DescribableLogDirTopic] | None = []
     """[]DescribableLogDirTopic, versions 1 to 5, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 5:
+                size = data[pos]
+                pos += 1
+                topics: list[DescribableLogDirTopic] | None
+                if size == 0:
+                    topics = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(DescribableLogDirTopic(topic, partitions, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeLogDirsRequest(topics, unknown_2), pos + 1
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[DescribableLogDirTopic] | None
+                if size < 0:
+                    topics_2 = None
+                else:
+                    topics_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_2: tuple[int, ...]
+                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        topics_2.append(DescribableLogDirTopic(topic_2, partitions_2))
+                return DescribeLogDirsRequest(topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 5:
+                topics = self.topics
+                if topics is None:
+                    topics, topics_size = [], 0
+                else:
+                    topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if version == 1:
+                topics_2 = self.topics
+                if topics_2 is None:
+                    topics_2, topics_size_2 = [], -1
+                else:
+                    topics_size_2 = len(topics_2)
+                out.append(_write_i(topics_size_2))
+                for item_2 in topics_2:
+                    topic_raw_2 = item_2.topic.encode()
+                    topic_size_2 = len(topic_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partitions, "i"))
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

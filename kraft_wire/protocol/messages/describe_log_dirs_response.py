@@ -3,10 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_read_iqqt = struct.Struct(">iqq?").unpack_from
+_read_iqqtB = struct.Struct(">iqq?B").unpack_from
+_read_qq = struct.Struct(">qq").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iqqt = struct.Struct(">iqq?").pack
+_write_iqqtB = struct.Struct(">iqq?B").pack
+_write_qq = struct.Struct(">qq").pack
 
 
 class DescribeLogDirsPartition(Structure, gc=False):
@@ -97,3 +121,205 @@ class DescribeLogDirsResponse(Message, gc=False):
     results: list[DescribeLogDirsResult] = []
     """[]DescribeLogDirsResult, versions 1 to 5."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
+        start = pos
+        try:
+            if 2 <= version <= 5:
+                throttle_time_ms, = _read_i(data, pos)
+                pos += 4
+                error_code: int
+                if version >= 3:
+                    error_code_2, = _read_h(data, pos)
+                    pos += 2
+                    error_code = error_code_2
+                else:
+                    error_code = 0
+                size = data[pos]
+                pos += 1
+                results: list[DescribeLogDirsResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                results = []
+                for _ in range(size - 1):
+                    error_code_3, size = _read_hB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        log_dir = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        log_dir, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    pos += 1
+                    topics: list[DescribeLogDirsTopic]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[DescribeLogDirsPartition]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        partitions = []
+                        for _ in range(size - 1):
+                            partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 22, tags)
+                                pos -= 22
+                            pos += 22
+                            partitions.append(DescribeLogDirsPartition(partition_index, partition_size, offset_lag, is_future_key, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(DescribeLogDirsTopic(name, partitions, unknown_2))
+                    total_bytes: int
+                    usable_bytes: int
+                    if version >= 4:
+                        total_bytes_2, usable_bytes_2 = _read_qq(data, pos)
+                        pos += 16
+                        total_bytes = total_bytes_2
+                        usable_bytes = usable_bytes_2
+                    else:
+                        total_bytes = -1
+                        usable_bytes = -1
+                    is_cordoned: bool
+                    if version >= 5:
+                        is_cordoned_2 = data[pos] != 0
+                        pos += 1
+                        is_cordoned = is_cordoned_2
+                    else:
+                        is_cordoned = False
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(DescribeLogDirsResult(error_code_3, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeLogDirsResponse(throttle_time_ms, error_code, results, unknown_4), pos + 1
+            if version == 1:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                results_2: list[DescribeLogDirsResult]
+                results_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    error_code_4, size = _read_hh(data, pos)
+                    if size >= 0:
+                        end = pos + 4 + size
+                        log_dir_2 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    topics_2: list[DescribeLogDirsTopic]
+                    topics_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_2: list[DescribeLogDirsPartition]
+                        partitions_2 = []
+                        for _ in range(check_count(data, pos, size)):
+                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2 = _read_iqqt(data, pos)
+                            pos += 21
+                            partitions_2.append(DescribeLogDirsPartition(partition_index_2, partition_size_2, offset_lag_2, is_future_key_2))
+                        topics_2.append(DescribeLogDirsTopic(name_2, partitions_2))
+                    results_2.append(DescribeLogDirsResult(error_code_4, log_dir_2, topics_2, -1, -1, False))
+                return DescribeLogDirsResponse(throttle_time_ms_2, 0, results_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 2 <= version <= 5:
+                results = self.results
+                results_size = len(results) + 1
+                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 3 else b"", SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                for item in results:
+                    log_dir_raw = item.log_dir.encode()
+                    log_dir_size = len(log_dir_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (_write_hB(item.error_code, log_dir_size) if log_dir_size < 128 else _write_h(item.error_code) + string_size(log_dir_size), log_dir_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    for item_2 in topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                        for item_3 in partitions:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_iqqtB(item_3.partition_index, item_3.partition_size, item_3.offset_lag, item_3.is_future_key, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_qq(item.total_bytes, item.usable_bytes) if version >= 4 else b"", _write_t(item.is_cordoned) if version >= 5 else b"", _write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+            if version == 1:
+                results_2 = self.results
+                results_size_2 = len(results_2)
+                out.append(_write_ii(self.throttle_time_ms, results_size_2))
+                for item_4 in results_2:
+                    log_dir_raw_2 = item_4.log_dir.encode()
+                    log_dir_size_2 = len(log_dir_raw_2)
+                    topics_2 = item_4.topics
+                    topics_size_2 = len(topics_2)
+                    out += (_write_hh(item_4.error_code, log_dir_size_2), log_dir_raw_2, _write_i(topics_size_2))
+                    for item_5 in topics_2:
+                        name_raw_2 = item_5.name.encode()
+                        name_size_2 = len(name_raw_2)
+                        partitions_2 = item_5.partitions
+                        partitions_size_2 = len(partitions_2)
+                        out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                        for item_6 in partitions_2:
+                            if item_6.unknown_tagged_fields:
+                                refuse()
+                            out.append(_write_iqqt(item_6.partition_index, item_6.partition_size, item_6.offset_lag, item_6.is_future_key))
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_qiiqiqB = struct.Struct(">qiiqiqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_qiiqiqB = struct.Struct(">qiiqiqB").pack
 
 
 class ProducerState(Structure, gc=False):
@@ -94,3 +109,124 @@ class DescribeProducersResponse(Message, gc=False):
     topics: list[TopicResponse] = []
     """[]TopicResponse, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeProducersResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[TopicResponse]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionResponse]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code, size = _read_ihB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos = pos + 7
+                        else:
+                            error_message, pos = long_string(data, pos + 7, size)
+                        size = data[pos]
+                        pos += 1
+                        active_producers: list[ProducerState]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        active_producers = []
+                        for _ in range(size - 1):
+                            producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, tags = _read_qiiqiqB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 37, tags)
+                                pos -= 37
+                            pos += 37
+                            active_producers.append(ProducerState(producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(PartitionResponse(partition_index, error_code, error_message, active_producers, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicResponse(name, partitions, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeProducersResponse(throttle_time_ms, topics, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if item_2.error_message is None:
+                            error_message_raw = b""
+                            error_message_size = 0
+                        else:
+                            error_message_raw = item_2.error_message.encode()
+                            error_message_size = len(error_message_raw) + 1
+                        active_producers = item_2.active_producers
+                        active_producers_size = len(active_producers) + 1
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[active_producers_size] if active_producers_size < 128 else uvarint(active_producers_size))
+                        for item_3 in active_producers:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_qiiqiqB(item_3.producer_id, item_3.producer_epoch, item_3.last_sequence, item_3.last_timestamp, item_3.coordinator_epoch, item_3.current_txn_start_offset, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,36 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_H = struct.Struct(">H").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_iiqB = struct.Struct(">iiqB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qq = struct.Struct(">qq").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_H = struct.Struct(">H").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_iiq = struct.Struct(">iiq").pack
+_write_iiqB = struct.Struct(">iiqB").pack
+_write_q = struct.Struct(">q").pack
+_write_qq = struct.Struct(">qq").pack
 
 
 class ReplicaState(Structure, gc=False):
@@ -145,3 +170,333 @@ class DescribeQuorumResponse(Message, gc=False):
     nodes: list[Node] = []
     """[]Node, version 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                error_code, = _read_h(data, pos)
+                pos += 2
+                error_message: str | None
+                if version >= 2:
+                    size = data[pos]
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        error_message_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos = pos + 1
+                    else:
+                        error_message_2, pos = long_string(data, pos + 1, size)
+                    error_message = error_message_2
+                else:
+                    error_message = ''
+                size = data[pos]
+                pos += 1
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2 = _read_ih(data, pos)
+                        pos += 6
+                        error_message_3: str | None
+                        if version >= 2:
+                            size = data[pos]
+                            error_message_4: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                error_message_4 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                error_message_4 = None
+                                pos = pos + 1
+                            else:
+                                error_message_4, pos = long_string(data, pos + 1, size)
+                            error_message_3 = error_message_4
+                        else:
+                            error_message_3 = ''
+                        leader_id, leader_epoch, high_watermark, size = _read_iiqB(data, pos)
+                        pos += 17
+                        current_voters: list[ReplicaState]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        current_voters = []
+                        for _ in range(size - 1):
+                            replica_id, = _read_i(data, pos)
+                            pos += 4
+                            replica_directory_id: Uuid
+                            if version >= 2:
+                                replica_directory_id_2 = data[pos : pos + 16]
+                                pos += 16
+                                replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
+                            else:
+                                replica_directory_id = Uuid.ZERO
+                            log_end_offset, = _read_q(data, pos)
+                            pos += 8
+                            last_fetch_timestamp: int
+                            last_caught_up_timestamp: int
+                            if version >= 1:
+                                last_fetch_timestamp_2, last_caught_up_timestamp_2 = _read_qq(data, pos)
+                                pos += 16
+                                last_fetch_timestamp = last_fetch_timestamp_2
+                                last_caught_up_timestamp = last_caught_up_timestamp_2
+                            else:
+                                last_fetch_timestamp = -1
+                                last_caught_up_timestamp = -1
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            current_voters.append(ReplicaState(replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, unknown))
+                        size = data[pos]
+                        pos += 1
+                        observers: list[ReplicaState]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        observers = []
+                        for _ in range(size - 1):
+                            replica_id_2, = _read_i(data, pos)
+                            pos += 4
+                            replica_directory_id_3: Uuid
+                            if version >= 2:
+                                replica_directory_id_4 = data[pos : pos + 16]
+                                pos += 16
+                                replica_directory_id_3 = as_uuid(Uuid, replica_directory_id_4)
+                            else:
+                                replica_directory_id_3 = Uuid.ZERO
+                            log_end_offset_2, = _read_q(data, pos)
+                            pos += 8
+                            last_fetch_timestamp_3: int
+                            last_caught_up_timestamp_3: int
+                            if version >= 1:
+                                last_fetch_timestamp_4, last_caught_up_timestamp_4 = _read_qq(data, pos)
+                                pos += 16
+                                last_fetch_timestamp_3 = last_fetch_timestamp_4
+                                last_caught_up_timestamp_3 = last_caught_up_timestamp_4
+                            else:
+                                last_fetch_timestamp_3 = -1
+                                last_caught_up_timestamp_3 = -1
+                            tags = data[pos]
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            observers.append(ReplicaState(replica_id_2, replica_directory_id_3, log_end_offset_2, last_fetch_timestamp_3, last_caught_up_timestamp_3, unknown_2))
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(PartitionData(partition_index, error_code_2, error_message_3, leader_id, leader_epoch, high_watermark, current_voters, observers, unknown_3))
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(topic_name, partitions, unknown_4))
+                nodes: list[Node]
+                if version >= 2:
+                    size = data[pos]
+                    pos += 1
+                    nodes_2: list[Node]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    nodes_2 = []
+                    for _ in range(size - 1):
+                        node_id: int
+                        listeners: list[Listener]
+                        if version >= 2:
+                            node_id_2, size = _read_iB(data, pos)
+                            pos += 5
+                            listeners_2: list[Listener]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            listeners_2 = []
+                            for _ in range(size - 1):
+                                name: str
+                                host: str
+                                port: int
+                                if version >= 2:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        host_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 1, size)
+                                    port_2, = _read_H(data, pos)
+                                    pos += 2
+                                    name = name_2
+                                    host = host_2
+                                    port = port_2
+                                else:
+                                    name = ''
+                                    host = ''
+                                    port = 0
+                                tags = data[pos]
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                listeners_2.append(Listener(name, host, port, unknown_5))
+                            node_id = node_id_2
+                            listeners = listeners_2
+                        else:
+                            node_id = 0
+                            listeners = []
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        nodes_2.append(Node(node_id, listeners, unknown_6))
+                    nodes = nodes_2
+                else:
+                    nodes = []
+                tags = data[pos]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeQuorumResponse(error_code, error_message, topics, nodes, unknown_7), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                if version < 2 and (self.nodes is None or self.nodes):
+                    refuse()
+                out.append(_write_h(self.error_code))
+                if version >= 2:
+                    if self.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = self.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw)
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        out.append(_write_ih(item_2.partition_index, item_2.error_code))
+                        if version >= 2:
+                            if item_2.error_message is None:
+                                error_message_raw_2 = b""
+                                error_message_size_2 = 0
+                            else:
+                                error_message_raw_2 = item_2.error_message.encode()
+                                error_message_size_2 = len(error_message_raw_2) + 1
+                            out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2)
+                        current_voters = item_2.current_voters
+                        current_voters_size = len(current_voters) + 1
+                        out.append(_write_iiqB(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark, current_voters_size) if current_voters_size < 128 else _write_iiq(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark) + uvarint(current_voters_size))
+                        for item_3 in current_voters:
+                            if version < 2 and (item_3.replica_directory_id != Uuid.ZERO):
+                                refuse()
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_i(item_3.replica_id), _write_16s(item_3.replica_directory_id) if version >= 2 else b"", _write_q(item_3.log_end_offset), _write_qq(item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp) if version >= 1 else b"", _write_B(tags), section)
+                        observers = item_2.observers
+                        observers_size = len(observers) + 1
+                        out.append(SIZES[observers_size] if observers_size < 128 else uvarint(observers_size))
+                        for item_4 in observers:
+                            if version < 2 and (item_4.replica_directory_id != Uuid.ZERO):
+                                refuse()
+                            tags_2, section_2 = 0, b""
+                            if item_4.unknown_tagged_fields:
+                                tags_2, section_2 = write_tags((), item_4.unknown_tagged_fields)
+                            out += (_write_i(item_4.replica_id), _write_16s(item_4.replica_directory_id) if version >= 2 else b"", _write_q(item_4.log_end_offset), _write_qq(item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp) if version >= 1 else b"", _write_B(tags_2), section_2)
+                        tags_3, section_3 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_3), section_3)
+                    tags_4, section_4 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_4), section_4)
+                if version >= 2:
+                    nodes = self.nodes
+                    nodes_size = len(nodes) + 1
+                    out.append(SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                    for item_5 in nodes:
+                        if version < 2 and (item_5.node_id != 0):
+                            refuse()
+                        if version < 2 and (item_5.listeners is None or item_5.listeners):
+                            refuse()
+                        if version >= 2:
+                            listeners = item_5.listeners
+                            listeners_size = len(listeners) + 1
+                            out.append(_write_iB(item_5.node_id, listeners_size) if listeners_size < 128 else _write_i(item_5.node_id) + uvarint(listeners_size))
+                            for item_6 in listeners:
+                                if version < 2 and (item_6.name != ''):
+                                    refuse()
+                                if version < 2 and (item_6.host != ''):
+                                    refuse()
+                                if version < 2 and (item_6.port != 0):
+                                    refuse()
+                                if version >= 2:
+                                    name_raw = item_6.name.encode()
+                                    name_size = len(name_raw) + 1
+                                    host_raw = item_6.host.encode()
+                                    host_size = len(host_raw) + 1
+                                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_H(item_6.port))
+                                tags_5, section_5 = 0, b""
+                                if item_6.unknown_tagged_fields:
+                                    tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                                out += (_write_B(tags_5), section_5)
+                        tags_6, section_6 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_B(tags_6), section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_7), section_7)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

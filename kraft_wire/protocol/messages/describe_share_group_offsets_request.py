@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_write_B = struct.Struct(">B").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class DescribeShareGroupOffsetsRequestTopic(Structure, gc=False):
@@ -57,3 +66,110 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
     groups: list[DescribeShareGroupOffsetsRequestGroup] = []
     """[]DescribeShareGroupOffsetsRequestGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                pos += 1
+                groups: list[DescribeShareGroupOffsetsRequestGroup]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                groups = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    topics: list[DescribeShareGroupOffsetsRequestTopic] | None
+                    if size == 0:
+                        topics = None
+                    else:
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        topics = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic_name = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic_name, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics.append(DescribeShareGroupOffsetsRequestTopic(topic_name, partitions, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups.append(DescribeShareGroupOffsetsRequestGroup(group_id, topics, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeShareGroupOffsetsRequest(groups, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(SIZES[groups_size] if groups_size < 128 else uvarint(groups_size))
+                for item in groups:
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    topics = item.topics
+                    if topics is None:
+                        topics, topics_size = [], 0
+                    else:
+                        topics_size = len(topics) + 1
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    for item_2 in topics:
+                        topic_name_raw = item_2.topic_name.encode()
+                        topic_name_size = len(topic_name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

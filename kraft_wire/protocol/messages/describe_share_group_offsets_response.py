@@ -3,11 +3,31 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iqi = struct.Struct(">iqi").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_iqi = struct.Struct(">iqi").pack
+_write_q = struct.Struct(">q").pack
 
 
 class DescribeShareGroupOffsetsResponsePartition(Structure, gc=False):
@@ -98,3 +118,159 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     groups: list[DescribeShareGroupOffsetsResponseGroup] = []
     """[]DescribeShareGroupOffsetsResponseGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                groups: list[DescribeShareGroupOffsetsResponseGroup]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                groups = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    topics: list[DescribeShareGroupOffsetsResponseTopic]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[DescribeShareGroupOffsetsResponsePartition]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        partitions = []
+                        for _ in range(size - 1):
+                            partition_index, start_offset, leader_epoch = _read_iqi(data, pos)
+                            pos += 16
+                            lag: int
+                            if version >= 1:
+                                lag_2, = _read_q(data, pos)
+                                pos += 8
+                                lag = lag_2
+                            else:
+                                lag = -1
+                            error_code, size = _read_hB(data, pos)
+                            error_message: str | None
+                            if 0 < size < 128:
+                                end = pos + 2 + size
+                                error_message = data[pos + 3:end].decode()
+                                pos = end
+                            elif size == 0:
+                                error_message = None
+                                pos = pos + 3
+                            else:
+                                error_message, pos = long_string(data, pos + 3, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            partitions.append(DescribeShareGroupOffsetsResponsePartition(partition_index, start_offset, leader_epoch, lag, error_code, error_message, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(DescribeShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    error_code_2, size = _read_hB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos = pos + 3
+                    else:
+                        error_message_2, pos = long_string(data, pos + 3, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups.append(DescribeShareGroupOffsetsResponseGroup(group_id, topics, error_code_2, error_message_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeShareGroupOffsetsResponse(throttle_time_ms, groups, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                for item in groups:
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    for item_2 in topics:
+                        topic_name_raw = item_2.topic_name.encode()
+                        topic_name_size = len(topic_name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        for item_3 in partitions:
+                            if item_3.error_message is None:
+                                error_message_raw = b""
+                                error_message_size = 0
+                            else:
+                                error_message_raw = item_3.error_message.encode()
+                                error_message_size = len(error_message_raw) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_iqi(item_3.partition_index, item_3.start_offset, item_3.leader_epoch), _write_q(item_3.lag) if version >= 1 else b"", _write_hB(item_3.error_code, error_message_size) if error_message_size < 128 else _write_h(item_3.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    if item.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = 0
+                    else:
+                        error_message_raw_2 = item.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

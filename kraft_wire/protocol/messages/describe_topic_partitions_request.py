@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class TopicRequest(Structure, gc=False):
@@ -60,3 +71,94 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
     cursor: Cursor | None = None
     """Cursor, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                topics: list[TopicRequest]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicRequest(name, unknown))
+                response_partition_limit, size = _read_iB(data, pos)
+                pos += 5
+                cursor: Cursor | None
+                if size > 127:
+                    cursor = None
+                else:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    partition_index, tags = _read_iB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    cursor = Cursor(topic_name, partition_index, unknown_2)
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeTopicPartitionsRequest(topics, response_partition_limit, cursor, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_B(tags), section)
+                cursor = self.cursor
+                out.append(_write_i(self.response_partition_limit))
+                if cursor is None:
+                    out.append(b'\xff')
+                else:
+                    topic_name_raw = cursor.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    tags_2, section_2 = 0, b""
+                    if cursor.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), cursor.unknown_tagged_fields)
+                    out += (_write_BB(1, topic_name_size) if topic_name_size < 128 else _write_B(1) + string_size(topic_name_size), topic_name_raw, _write_iB(cursor.partition_index, tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,32 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16stB = struct.Struct(">16s?B").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hiiiB = struct.Struct(">hiiiB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_16st = struct.Struct(">16s?").pack
+_write_16stB = struct.Struct(">16s?B").pack
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hiii = struct.Struct(">hiii").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class DescribeTopicPartitionsResponsePartition(Structure, gc=False):
@@ -113,3 +134,185 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
     next_cursor: Cursor | None = None
     """Cursor, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTopicPartitionsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[DescribeTopicPartitionsResponseTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    name: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        name = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        name = None
+                        pos = pos + 3
+                    else:
+                        name, pos = long_string(data, pos + 3, size)
+                    topic_id, is_internal, size = _read_16stB(data, pos)
+                    pos += 18
+                    partitions: list[DescribeTopicPartitionsResponsePartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
+                        pos += 15
+                        replica_nodes: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            replica_nodes = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            replica_nodes, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        isr_nodes: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            isr_nodes = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            isr_nodes, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        eligible_leader_replicas: tuple[int, ...] | None
+                        if size == 0:
+                            eligible_leader_replicas = None
+                        else:
+                            if 0 < size < SHORT:
+                                eligible_leader_replicas = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                eligible_leader_replicas, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        last_known_elr: tuple[int, ...] | None
+                        if size == 0:
+                            last_known_elr = None
+                        else:
+                            if 0 < size < SHORT:
+                                last_known_elr = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                last_known_elr, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        offline_replicas: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            offline_replicas = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            offline_replicas, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(DescribeTopicPartitionsResponsePartition(error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes, eligible_leader_replicas, last_known_elr, offline_replicas, unknown))
+                    topic_authorized_operations, tags = _read_iB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    topics.append(DescribeTopicPartitionsResponseTopic(error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions, topic_authorized_operations, unknown_2))
+                size = data[pos]
+                pos += 1
+                next_cursor: Cursor | None
+                if size > 127:
+                    next_cursor = None
+                else:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    partition_index_2, tags = _read_iB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    next_cursor = Cursor(topic_name, partition_index_2, unknown_3)
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeTopicPartitionsResponse(throttle_time_ms, topics, next_cursor, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    if item.name is None:
+                        name_raw = b""
+                        name_size = 0
+                    else:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (_write_hB(item.error_code, name_size) if name_size < 128 else _write_h(item.error_code) + string_size(name_size), name_raw, _write_16stB(item.topic_id, item.is_internal, partitions_size) if partitions_size < 128 else _write_16st(item.topic_id, item.is_internal) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        replica_nodes = item_2.replica_nodes
+                        replica_nodes_size = len(replica_nodes) + 1
+                        isr_nodes = item_2.isr_nodes
+                        isr_nodes_size = len(isr_nodes) + 1
+                        eligible_leader_replicas = item_2.eligible_leader_replicas
+                        if eligible_leader_replicas is None:
+                            eligible_leader_replicas, eligible_leader_replicas_size = (), 0
+                        else:
+                            eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
+                        last_known_elr = item_2.last_known_elr
+                        if last_known_elr is None:
+                            last_known_elr, last_known_elr_size = (), 0
+                        else:
+                            last_known_elr_size = len(last_known_elr) + 1
+                        offline_replicas = item_2.offline_replicas
+                        offline_replicas_size = len(offline_replicas) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_hiii(item_2.error_code, item_2.partition_index, item_2.leader_id, item_2.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i"), _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_iB(item.topic_authorized_operations, tags_2), section_2)
+                next_cursor = self.next_cursor
+                if next_cursor is None:
+                    out.append(b'\xff')
+                else:
+                    topic_name_raw = next_cursor.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    tags_3, section_3 = 0, b""
+                    if next_cursor.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), next_cursor.unknown_tagged_fields)
+                    out += (_write_BB(1, topic_name_size) if topic_name_size < 128 else _write_B(1) + string_size(topic_name_size), topic_name_raw, _write_iB(next_cursor.partition_index, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

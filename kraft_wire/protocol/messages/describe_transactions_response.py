@@ -3,10 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_hB = struct.Struct(">hB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iqqhB = struct.Struct(">iqqhB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_iqqh = struct.Struct(">iqqh").pack
+_write_iqqhB = struct.Struct(">iqqhB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicData(Structure, gc=False):
@@ -78,3 +96,113 @@ class DescribeTransactionsResponse(Message, gc=False):
     transaction_states: list[TransactionState] = []
     """[]TransactionState, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeTransactionsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                transaction_states: list[TransactionState]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                transaction_states = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        transactional_id = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        transactional_id, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        transaction_state = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        transaction_state, pos = long_string(data, pos + 1, size)
+                    transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, size = _read_iqqhB(data, pos)
+                    pos += 23
+                    topics: list[TopicData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(topic, partitions, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    transaction_states.append(TransactionState(error_code, transactional_id, transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeTransactionsResponse(throttle_time_ms, transaction_states, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                transaction_states = self.transaction_states
+                transaction_states_size = len(transaction_states) + 1
+                out.append(_write_iB(self.throttle_time_ms, transaction_states_size) if transaction_states_size < 128 else _write_i(self.throttle_time_ms) + uvarint(transaction_states_size))
+                for item in transaction_states:
+                    transactional_id_raw = item.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                    transaction_state_raw = item.transaction_state.encode()
+                    transaction_state_size = len(transaction_state_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (_write_hB(item.error_code, transactional_id_size) if transactional_id_size < 128 else _write_h(item.error_code) + string_size(transactional_id_size), transactional_id_raw, SIZES[transaction_state_size] if transaction_state_size < 128 else string_size(transaction_state_size), transaction_state_raw, _write_iqqhB(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, topics_size) if topics_size < 128 else _write_iqqh(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch) + uvarint(topics_size))
+                    for item_2 in topics:
+                        topic_raw = item_2.topic.encode()
+                        topic_size = len(topic_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_biB = struct.Struct(">biB").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_biB = struct.Struct(">biB").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class CredentialInfo(Structure, gc=False):
@@ -72,3 +87,119 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
     results: list[DescribeUserScramCredentialsResult] = []
     """[]DescribeUserScramCredentialsResult, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                results: list[DescribeUserScramCredentialsResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                results = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        user = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        user, pos = long_string(data, pos + 1, size)
+                    error_code_2, size = _read_hB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos = pos + 3
+                    else:
+                        error_message_2, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    pos += 1
+                    credential_infos: list[CredentialInfo]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    credential_infos = []
+                    for _ in range(size - 1):
+                        mechanism, iterations, tags = _read_biB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        credential_infos.append(CredentialInfo(mechanism, iterations, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(DescribeUserScramCredentialsResult(user, error_code_2, error_message_2, credential_infos, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeUserScramCredentialsResponse(throttle_time_ms, error_code, error_message, results, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                results = self.results
+                results_size = len(results) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                for item in results:
+                    user_raw = item.user.encode()
+                    user_size = len(user_raw) + 1
+                    if item.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = 0
+                    else:
+                        error_message_raw_2 = item.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    credential_infos = item.credential_infos
+                    credential_infos_size = len(credential_infos) + 1
+                    out += (SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw, _write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[credential_infos_size] if credential_infos_size < 128 else uvarint(credential_infos_size))
+                    for item_2 in credential_infos:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_biB(item_2.mechanism, item_2.iterations, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

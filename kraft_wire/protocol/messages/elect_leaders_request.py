@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -47,3 +66,128 @@ class ElectLeadersRequest(Message, gc=False):
     timeout_ms: int = 60000
     """int32, in milliseconds, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersRequest, int]:
+        start = pos
+        try:
+            if version == 2:
+                election_type, size = _read_bB(data, pos)
+                pos += 2
+                topic_partitions: list[TopicPartitions] | None
+                if size == 0:
+                    topic_partitions = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topic_partitions = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topic_partitions.append(TopicPartitions(topic, partitions, unknown))
+                timeout_ms, tags = _read_iB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return ElectLeadersRequest(election_type, topic_partitions, timeout_ms, unknown_2), pos + 5
+            if 0 <= version <= 1:
+                election_type_2: int
+                if version >= 1:
+                    election_type_3, = _read_b(data, pos)
+                    pos += 1
+                    election_type_2 = election_type_3
+                else:
+                    election_type_2 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                topic_partitions_2: list[TopicPartitions] | None
+                if size < 0:
+                    topic_partitions_2 = None
+                else:
+                    topic_partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_2: tuple[int, ...]
+                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        topic_partitions_2.append(TopicPartitions(topic_2, partitions_2))
+                timeout_ms_2, = _read_i(data, pos)
+                return ElectLeadersRequest(election_type_2, topic_partitions_2, timeout_ms_2), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                topic_partitions = self.topic_partitions
+                if topic_partitions is None:
+                    topic_partitions, topic_partitions_size = [], 0
+                else:
+                    topic_partitions_size = len(topic_partitions) + 1
+                out.append(_write_bB(self.election_type, topic_partitions_size) if topic_partitions_size < 128 else _write_b(self.election_type) + uvarint(topic_partitions_size))
+                for item in topic_partitions:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iB(self.timeout_ms, tags_2), section_2)
+                return
+            if 0 <= version <= 1:
+                if version < 1 and (self.election_type != 0):
+                    refuse()
+                topic_partitions_2 = self.topic_partitions
+                if topic_partitions_2 is None:
+                    topic_partitions_2, topic_partitions_size_2 = [], -1
+                else:
+                    topic_partitions_size_2 = len(topic_partitions_2)
+                out += (_write_b(self.election_type) if version >= 1 else b"", _write_i(topic_partitions_size_2))
+                for item_2 in topic_partitions_2:
+                    topic_raw_2 = item_2.topic.encode()
+                    topic_size_2 = len(topic_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partitions, "i"))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_i(self.timeout_ms))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

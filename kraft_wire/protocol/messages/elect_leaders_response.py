@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihh = struct.Struct(">ihh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihh = struct.Struct(">ihh").pack
 
 
 class PartitionResult(Structure, gc=False):
@@ -66,3 +82,169 @@ class ElectLeadersResponse(Message, gc=False):
     replica_election_results: list[ReplicaElectionResult] = []
     """[]ReplicaElectionResult, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ElectLeadersResponse, int]:
+        start = pos
+        try:
+            if version == 2:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                replica_election_results: list[ReplicaElectionResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                replica_election_results = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partition_result: list[PartitionResult]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partition_result = []
+                    for _ in range(size - 1):
+                        partition_id, error_code_2, size = _read_ihB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos = pos + 7
+                        else:
+                            error_message, pos = long_string(data, pos + 7, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partition_result.append(PartitionResult(partition_id, error_code_2, error_message, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    replica_election_results.append(ReplicaElectionResult(topic, partition_result, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ElectLeadersResponse(throttle_time_ms, error_code, replica_election_results, unknown_3), pos + 1
+            if 0 <= version <= 1:
+                throttle_time_ms_2, = _read_i(data, pos)
+                pos += 4
+                error_code_3: int
+                if version >= 1:
+                    error_code_4, = _read_h(data, pos)
+                    pos += 2
+                    error_code_3 = error_code_4
+                else:
+                    error_code_3 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                replica_election_results_2: list[ReplicaElectionResult]
+                replica_election_results_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partition_result_2: list[PartitionResult]
+                    partition_result_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_id_2, error_code_5, size = _read_ihh(data, pos)
+                        error_message_2: str | None
+                        if size >= 0:
+                            end = pos + 8 + size
+                            error_message_2 = data[pos + 8:end].decode()
+                            pos = end
+                        else:
+                            error_message_2 = None
+                            pos = pos + 8
+                        partition_result_2.append(PartitionResult(partition_id_2, error_code_5, error_message_2))
+                    replica_election_results_2.append(ReplicaElectionResult(topic_2, partition_result_2))
+                if pos <= len(data):
+                    return ElectLeadersResponse(throttle_time_ms_2, error_code_3, replica_election_results_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 2:
+                replica_election_results = self.replica_election_results
+                replica_election_results_size = len(replica_election_results) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, replica_election_results_size) if replica_election_results_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(replica_election_results_size))
+                for item in replica_election_results:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw) + 1
+                    partition_result = item.partition_result
+                    partition_result_size = len(partition_result) + 1
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, SIZES[partition_result_size] if partition_result_size < 128 else uvarint(partition_result_size))
+                    for item_2 in partition_result:
+                        if item_2.error_message is None:
+                            error_message_raw = b""
+                            error_message_size = 0
+                        else:
+                            error_message_raw = item_2.error_message.encode()
+                            error_message_size = len(error_message_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition_id, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_id, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 0 <= version <= 1:
+                if version < 1 and (self.error_code != 0):
+                    refuse()
+                replica_election_results_2 = self.replica_election_results
+                replica_election_results_size_2 = len(replica_election_results_2)
+                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 1 else b"", _write_i(replica_election_results_size_2))
+                for item_3 in replica_election_results_2:
+                    topic_raw_2 = item_3.topic.encode()
+                    topic_size_2 = len(topic_raw_2)
+                    partition_result_2 = item_3.partition_result
+                    partition_result_size_2 = len(partition_result_2)
+                    out += (_write_h(topic_size_2), topic_raw_2, _write_i(partition_result_size_2))
+                    for item_4 in partition_result_2:
+                        if item_4.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = -1
+                        else:
+                            error_message_raw_2 = item_4.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_ihh(item_4.partition_id, item_4.error_code, error_message_size_2), error_message_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

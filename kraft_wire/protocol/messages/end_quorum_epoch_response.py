@@ -3,10 +3,33 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hi = struct.Struct(">hi").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihii = struct.Struct(">ihii").unpack_from
+_read_ihiiB = struct.Struct(">ihiiB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_HB = struct.Struct(">HB").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hi = struct.Struct(">hi").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ihii = struct.Struct(">ihii").pack
+_write_ihiiB = struct.Struct(">ihiiB").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -88,3 +111,188 @@ class EndQuorumEpochResponse(Message, gc=False):
     node_endpoints: list[NodeEndpoint] = []
     """[]NodeEndpoint, version 1, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndQuorumEpochResponse, int]:
+        start = pos
+        try:
+            if version == 1:
+                error_code, size = _read_hB(data, pos)
+                pos += 3
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2, leader_id, leader_epoch, tags = _read_ihiiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                            pos -= 15
+                        pos += 15
+                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                tags = data[pos]
+                pos += 1
+                node_endpoints: list[NodeEndpoint]
+                node_endpoints = []
+                unknown_3: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            pos += 1
+                            node_endpoints_2: list[NodeEndpoint]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            node_endpoints_2 = []
+                            for _ in range(size - 1):
+                                node_id, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    host, pos = long_string(data, pos + 5, size)
+                                port, tags = _read_HB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_4))
+                            node_endpoints = node_endpoints_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_3 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return EndQuorumEpochResponse(error_code, topics, node_endpoints, unknown_3), pos
+            if version == 0:
+                error_code_3, size = _read_hi(data, pos)
+                pos += 6
+                topics_2: list[TopicData]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[PartitionData]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2 = _read_ihii(data, pos)
+                        pos += 14
+                        partitions_2.append(PartitionData(partition_index_2, error_code_4, leader_id_2, leader_epoch_2))
+                    topics_2.append(TopicData(topic_name_2, partitions_2))
+                return EndQuorumEpochResponse(error_code_3, topics_2, []), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_hB(self.error_code, topics_size) if topics_size < 128 else _write_h(self.error_code) + uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihiiB(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
+                    known: list[tuple[int, bytes]] = []
+                    if self.node_endpoints is None or self.node_endpoints:
+                        node_endpoints_payload: list[bytes] = []
+                        node_endpoints = self.node_endpoints
+                        node_endpoints_size = len(node_endpoints) + 1
+                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        for item_3 in node_endpoints:
+                            host_raw = item_3.host.encode()
+                            host_size = len(host_raw) + 1
+                            tags_4, section_4 = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_4), section_4)
+                        known.append((0, b"".join(node_endpoints_payload)))
+                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if version == 0:
+                if self.node_endpoints is None or self.node_endpoints:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_hi(self.error_code, topics_size_2))
+                for item_4 in topics_2:
+                    topic_name_raw_2 = item_4.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2)
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(topic_name_size_2), topic_name_raw_2, _write_i(partitions_size_2))
+                    for item_5 in partitions_2:
+                        if item_5.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_ihii(item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch))
+                    if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_i = struct.Struct(">i").unpack_from
+_write_i = struct.Struct(">i").pack
 
 
 class EndTxnMarker(Message, gc=False):
@@ -23,3 +28,38 @@ class EndTxnMarker(Message, gc=False):
 
     coordinator_epoch: int = 0
     """int32, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> EndTxnMarker:
+        try:
+            if version == 0:
+                coordinator_epoch, = _read_i(data, 0)
+                return EndTxnMarker(coordinator_epoch)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnMarker, int]:
+        start = pos
+        try:
+            if version == 0:
+                coordinator_epoch, = _read_i(data, pos)
+                return EndTxnMarker(coordinator_epoch), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                return _write_i(self.coordinator_epoch)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_h = struct.Struct(">h").unpack_from
+_read_qht = struct.Struct(">qh?").unpack_from
+_read_qhtB = struct.Struct(">qh?B").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_qht = struct.Struct(">qh?").pack
+_write_qhtB = struct.Struct(">qh?B").pack
 
 
 class EndTxnRequest(Message, gc=False):
@@ -34,3 +45,91 @@ class EndTxnRequest(Message, gc=False):
     committed: bool = False
     """bool, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> EndTxnRequest:
+        try:
+            if 3 <= version <= 5:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    transactional_id = data[1:end].decode()
+                    pos = end
+                else:
+                    transactional_id, pos = long_string(data, 1, size)
+                producer_id, producer_epoch, committed, tags = _read_qhtB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 12, tags)
+                    pos -= 12
+                return EndTxnRequest(transactional_id, producer_id, producer_epoch, committed, unknown)
+            if 0 <= version <= 2:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    transactional_id_2 = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                producer_id_2, producer_epoch_2, committed_2 = _read_qht(data, pos)
+                return EndTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, committed_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnRequest, int]:
+        start = pos
+        try:
+            if 3 <= version <= 5:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    transactional_id, pos = long_string(data, pos + 1, size)
+                producer_id, producer_epoch, committed, tags = _read_qhtB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 12, tags)
+                    pos -= 12
+                return EndTxnRequest(transactional_id, producer_id, producer_epoch, committed, unknown), pos + 12
+            if 0 <= version <= 2:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    transactional_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                producer_id_2, producer_epoch_2, committed_2 = _read_qht(data, pos)
+                return EndTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, committed_2), pos + 11
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 5:
+                transactional_id_raw = self.transactional_id.encode()
+                transactional_id_size = len(transactional_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhtB(self.producer_id, self.producer_epoch, self.committed, tags), section))
+            if 0 <= version <= 2:
+                transactional_id_raw_2 = self.transactional_id.encode()
+                transactional_id_size_2 = len(transactional_id_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_qht(self.producer_id, self.producer_epoch, self.committed)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

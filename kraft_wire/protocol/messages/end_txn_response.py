@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ih = struct.Struct(">ih").unpack_from
+_read_qh = struct.Struct(">qh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_qh = struct.Struct(">qh").pack
 
 
 class EndTxnResponse(Message, gc=False):
@@ -34,3 +44,83 @@ class EndTxnResponse(Message, gc=False):
     producer_epoch: int = -1
     """int16, version 5, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> EndTxnResponse:
+        try:
+            if 3 <= version <= 5:
+                throttle_time_ms, error_code = _read_ih(data, 0)
+                pos = 6
+                producer_id: int
+                producer_epoch: int
+                if version >= 5:
+                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    producer_id = producer_id_2
+                    producer_epoch = producer_epoch_2
+                else:
+                    producer_id = -1
+                    producer_epoch = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown)
+            if 0 <= version <= 2:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, 0)
+                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnResponse, int]:
+        start = pos
+        try:
+            if 3 <= version <= 5:
+                throttle_time_ms, error_code = _read_ih(data, pos)
+                pos += 6
+                producer_id: int
+                producer_epoch: int
+                if version >= 5:
+                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    producer_id = producer_id_2
+                    producer_epoch = producer_epoch_2
+                else:
+                    producer_id = -1
+                    producer_epoch = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown), pos + 1
+            if 0 <= version <= 2:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, pos)
+                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1), pos + 6
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 5:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ih(self.throttle_time_ms, self.error_code), _write_qh(self.producer_id, self.producer_epoch) if version >= 5 else b"", _write_B(tags), section))
+            if 0 <= version <= 2:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_ih(self.throttle_time_ms, self.error_code)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_write_B = struct.Struct(">B").pack
 
 
 class EnvelopeRequest(Message, gc=False):
@@ -31,3 +38,125 @@ class EnvelopeRequest(Message, gc=False):
     client_host_address: bytes = b''
     """bytes, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> EnvelopeRequest:
+        try:
+            if version == 0:
+                size = data[0]
+                pos = 1
+                request_data: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    request_data = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                request_principal: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    request_principal = data[pos:end]
+                    pos = end
+                else:
+                    request_principal = None
+                size = data[pos]
+                pos += 1
+                client_host_address: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    client_host_address = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return EnvelopeRequest(request_data, request_principal, client_host_address, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EnvelopeRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                request_data: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    request_data = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                request_principal: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    request_principal = data[pos:end]
+                    pos = end
+                else:
+                    request_principal = None
+                size = data[pos]
+                pos += 1
+                client_host_address: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    client_host_address = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return EnvelopeRequest(request_data, request_principal, client_host_address, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                request_data_raw = self.request_data
+                request_data_size = len(request_data_raw) + 1
+                if self.request_principal is None:
+                    request_principal_raw = b""
+                    request_principal_size = 0
+                else:
+                    request_principal_raw = self.request_principal
+                    request_principal_size = len(request_principal_raw) + 1
+                client_host_address_raw = self.client_host_address
+                client_host_address_size = len(client_host_address_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size), request_data_raw, SIZES[request_principal_size] if request_principal_size < 128 else uvarint(request_principal_size), request_principal_raw, SIZES[client_host_address_size] if client_host_address_size < 128 else uvarint(client_host_address_size), client_host_address_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

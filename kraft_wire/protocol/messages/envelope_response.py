@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_hB = struct.Struct(">hB").unpack_from
+_write_hB = struct.Struct(">hB").pack
 
 
 class EnvelopeResponse(Message, gc=False):
@@ -28,3 +36,77 @@ class EnvelopeResponse(Message, gc=False):
     error_code: int = 0
     """int16, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> EnvelopeResponse:
+        try:
+            if version == 0:
+                size = data[0]
+                pos = 1
+                response_data: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    response_data = data[pos:end]
+                    pos = end
+                else:
+                    response_data = None
+                error_code, tags = _read_hB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return EnvelopeResponse(response_data, error_code, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EnvelopeResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                response_data: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    response_data = data[pos:end]
+                    pos = end
+                else:
+                    response_data = None
+                error_code, tags = _read_hB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return EnvelopeResponse(response_data, error_code, unknown), pos + 3
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                if self.response_data is None:
+                    response_data_raw = b""
+                    response_data_size = 0
+                else:
+                    response_data_raw = self.response_data
+                    response_data_size = len(response_data_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[response_data_size] if response_data_size < 128 else uvarint(response_data_size), response_data_raw, _write_hB(self.error_code, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_i = struct.Struct(">i").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_i = struct.Struct(">i").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class ExpireDelegationTokenRequest(Message, gc=False):
@@ -28,3 +40,103 @@ class ExpireDelegationTokenRequest(Message, gc=False):
     expiry_time_period_ms: int = 0
     """int64, in milliseconds, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ExpireDelegationTokenRequest:
+        try:
+            if version == 2:
+                size = data[0]
+                pos = 1
+                hmac: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    hmac = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                expiry_time_period_ms, tags = _read_qB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return ExpireDelegationTokenRequest(hmac, expiry_time_period_ms, unknown)
+            if version == 1:
+                size, = _read_i(data, 0)
+                pos = 4
+                hmac_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    hmac_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                expiry_time_period_ms_2, = _read_q(data, pos)
+                return ExpireDelegationTokenRequest(hmac_2, expiry_time_period_ms_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ExpireDelegationTokenRequest, int]:
+        start = pos
+        try:
+            if version == 2:
+                size = data[pos]
+                pos += 1
+                hmac: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    hmac = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                expiry_time_period_ms, tags = _read_qB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return ExpireDelegationTokenRequest(hmac, expiry_time_period_ms, unknown), pos + 9
+            if version == 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                hmac_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    hmac_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                expiry_time_period_ms_2, = _read_q(data, pos)
+                return ExpireDelegationTokenRequest(hmac_2, expiry_time_period_ms_2), pos + 8
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 2:
+                hmac_raw = self.hmac
+                hmac_size = len(hmac_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, _write_qB(self.expiry_time_period_ms, tags), section))
+            if version == 1:
+                hmac_raw_2 = self.hmac
+                hmac_size_2 = len(hmac_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_i(hmac_size_2), hmac_raw_2, _write_q(self.expiry_time_period_ms)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,13 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_iiB = struct.Struct(">iiB").unpack_from
+_read_iiqiB = struct.Struct(">iiqiB").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
+_write_iiqiB = struct.Struct(">iiqiB").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class SnapshotId(Structure, gc=False):
@@ -94,3 +109,163 @@ class FetchSnapshotRequest(Message, gc=False):
     topics: list[TopicSnapshot] = []
     """[]TopicSnapshot, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                replica_id, max_bytes, size = _read_iiB(data, pos)
+                pos += 9
+                topics: list[TopicSnapshot]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionSnapshot]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                            pos -= 21
+                        snapshot_id = SnapshotId(end_offset, epoch, unknown)
+                        position, tags = _read_qB(data, pos + 21)
+                        pos += 30
+                        replica_directory_id: Uuid
+                        replica_directory_id = Uuid.ZERO
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] = []
+                            for _ in range(tags):
+                                tag = data[pos]
+                                pos += 1
+                                if tag > 127:
+                                    tag, pos = long_uvarint(data, pos)
+                                size = data[pos]
+                                pos += 1
+                                if size > 127:
+                                    size, pos = long_uvarint(data, pos)
+                                if tag == 0 and version >= 1:
+                                    replica_directory_id_2 = data[pos : pos + 16]
+                                    pos += 16
+                                    replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            unknown_2 = tuple(others)
+                            if pos > len(data):
+                                refuse()
+                        partitions.append(PartitionSnapshot(partition, current_leader_epoch, snapshot_id, position, replica_directory_id, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicSnapshot(name, partitions, unknown_3))
+                tags = data[pos]
+                pos += 1
+                cluster_id: str | None
+                cluster_id = None
+                unknown_4: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            cluster_id_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                cluster_id_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                cluster_id_2 = None
+                                pos = pos + 1
+                            else:
+                                cluster_id_2, pos = long_string(data, pos + 1, size)
+                            cluster_id = cluster_id_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_4 = tuple(others_2)
+                    if pos > len(data):
+                        refuse()
+                return FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iiB(self.replica_id, self.max_bytes, topics_size) if topics_size < 128 else _write_ii(self.replica_id, self.max_bytes) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        snapshot_id = item_2.snapshot_id
+                        tags, section = 0, b""
+                        if snapshot_id.unknown_tagged_fields:
+                            tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields or version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
+                            known: list[tuple[int, bytes]] = []
+                            if version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
+                                known.append((0, _write_16s(item_2.replica_directory_id)))
+                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                        out += (_write_iiqiB(item_2.partition, item_2.current_leader_epoch, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qB(item_2.position, tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields or self.cluster_id is not None:
+                    known_2: list[tuple[int, bytes]] = []
+                    if self.cluster_id is not None:
+                        cluster_id_raw = self.cluster_id.encode()
+                        cluster_id_size = len(cluster_id_raw) + 1
+                        known_2.append((0, b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw))))
+                    tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

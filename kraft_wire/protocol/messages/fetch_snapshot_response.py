@@ -3,12 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_size, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_H = struct.Struct(">H").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihqiB = struct.Struct(">ihqiB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_read_qqB = struct.Struct(">qqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_H = struct.Struct(">H").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihqiB = struct.Struct(">ihqiB").pack
+_write_iiB = struct.Struct(">iiB").pack
+_write_qq = struct.Struct(">qq").pack
+_write_qqB = struct.Struct(">qqB").pack
 
 
 class SnapshotId(Structure, gc=False):
@@ -134,3 +156,232 @@ class FetchSnapshotResponse(Message, gc=False):
     node_endpoints: list[NodeEndpoint] = []
     """[]NodeEndpoint, version 1, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                topics: list[TopicSnapshot]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionSnapshot]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 19, tags)
+                            pos -= 19
+                        snapshot_id = SnapshotId(end_offset, epoch, unknown)
+                        size_2, position, size = _read_qqB(data, pos + 19)
+                        pos += 36
+                        unaligned_records: bytes | None
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            unaligned_records = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        pos += 1
+                        current_leader: LeaderIdAndEpoch
+                        current_leader = LeaderIdAndEpoch()
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] = []
+                            for _ in range(tags):
+                                tag = data[pos]
+                                pos += 1
+                                if tag > 127:
+                                    tag, pos = long_uvarint(data, pos)
+                                size = data[pos]
+                                pos += 1
+                                if size > 127:
+                                    size, pos = long_uvarint(data, pos)
+                                if tag == 0:
+                                    leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                    unknown_3: UnknownTags = ()
+                                    if tags:
+                                        unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                                        pos -= 9
+                                    current_leader_2 = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                    pos += 9
+                                    current_leader = current_leader_2
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            unknown_2 = tuple(others)
+                            if pos > len(data):
+                                refuse()
+                        partitions.append(PartitionSnapshot(index, error_code_2, snapshot_id, current_leader, size_2, position, unaligned_records, unknown_2))
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicSnapshot(name, partitions, unknown_4))
+                tags = data[pos]
+                pos += 1
+                node_endpoints: list[NodeEndpoint]
+                node_endpoints = []
+                unknown_5: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            node_endpoints_2: list[NodeEndpoint]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            node_endpoints_2 = []
+                            for _ in range(size - 1):
+                                node_id: int
+                                host: str
+                                port: int
+                                if version >= 1:
+                                    node_id_2, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 5, size)
+                                    port_2, = _read_H(data, pos)
+                                    pos += 2
+                                    node_id = node_id_2
+                                    host = host_2
+                                    port = port_2
+                                else:
+                                    node_id = 0
+                                    host = ''
+                                    port = 0
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_6))
+                            node_endpoints = node_endpoints_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_5 = tuple(others_2)
+                    if pos > len(data):
+                        refuse()
+                return FetchSnapshotResponse(throttle_time_ms, error_code, topics, node_endpoints, unknown_5), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                if version < 1 and (self.node_endpoints is None or self.node_endpoints):
+                    refuse()
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size) if topics_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        snapshot_id = item_2.snapshot_id
+                        tags, section = 0, b""
+                        if snapshot_id.unknown_tagged_fields:
+                            tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
+                        if item_2.unaligned_records is None:
+                            refuse()
+                        unaligned_records_raw = item_2.unaligned_records
+                        unaligned_records_size = len(unaligned_records_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                            known: list[tuple[int, bytes]] = []
+                            if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                                current_leader = item_2.current_leader
+                                tags_3, section_3 = 0, b""
+                                if current_leader.unknown_tagged_fields:
+                                    tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
+                                known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_3), section_3))))
+                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                        out += (_write_ihqiB(item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qqB(item_2.size, item_2.position, unaligned_records_size) if unaligned_records_size < 128 else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size), unaligned_records_raw, _write_B(tags_2), section_2)
+                    tags_4, section_4 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_4), section_4)
+                tags_5, section_5 = 0, b""
+                if self.unknown_tagged_fields or version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                    known_2: list[tuple[int, bytes]] = []
+                    if version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                        node_endpoints_payload: list[bytes] = []
+                        node_endpoints = self.node_endpoints
+                        node_endpoints_size = len(node_endpoints) + 1
+                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        for item_3 in node_endpoints:
+                            if version < 1 and (item_3.node_id != 0):
+                                refuse()
+                            if version < 1 and (item_3.host != ''):
+                                refuse()
+                            if version < 1 and (item_3.port != 0):
+                                refuse()
+                            if version >= 1:
+                                host_raw = item_3.host.encode()
+                                host_size = len(host_raw) + 1
+                                node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_H(item_3.port))
+                            tags_6, section_6 = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags_6, section_6 = write_tags((), item_3.unknown_tagged_fields)
+                            node_endpoints_payload += (_write_B(tags_6), section_6)
+                        known_2.append((0, b"".join(node_endpoints_payload)))
+                    tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
+                out += (_write_B(tags_5), section_5)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)
+
+
+_DEFAULT_LeaderIdAndEpoch = LeaderIdAndEpoch()

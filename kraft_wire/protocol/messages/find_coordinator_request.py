@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_b = struct.Struct(">b").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_h = struct.Struct(">h").pack
 
 
 class FindCoordinatorRequest(Message, gc=False):
@@ -31,3 +41,154 @@ class FindCoordinatorRequest(Message, gc=False):
     coordinator_keys: tuple[str, ...] = ()
     """[]string, versions 4 to 6."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> FindCoordinatorRequest:
+        try:
+            if 3 <= version <= 6:
+                pos = 0
+                key: str
+                if version <= 3:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        key_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        key_2, pos = long_string(data, pos + 1, size)
+                    key = key_2
+                else:
+                    key = ''
+                key_type, = _read_b(data, pos)
+                pos += 1
+                coordinator_keys: tuple[str, ...]
+                if version >= 4:
+                    size = data[pos]
+                    pos += 1
+                    coordinator_keys_2: tuple[str, ...]
+                    coordinator_keys_2, pos = read_compact_strings(data, pos, size)
+                    coordinator_keys = coordinator_keys_2
+                else:
+                    coordinator_keys = ()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return FindCoordinatorRequest(key, key_type, coordinator_keys, unknown)
+            if 0 <= version <= 2:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    key_3 = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                key_type_2: int
+                if version >= 1:
+                    key_type_3, = _read_b(data, pos)
+                    pos += 1
+                    key_type_2 = key_type_3
+                else:
+                    key_type_2 = 0
+                if pos <= len(data):
+                    return FindCoordinatorRequest(key_3, key_type_2, ())
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorRequest, int]:
+        start = pos
+        try:
+            if 3 <= version <= 6:
+                key: str
+                if version <= 3:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        key_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        key_2, pos = long_string(data, pos + 1, size)
+                    key = key_2
+                else:
+                    key = ''
+                key_type, = _read_b(data, pos)
+                pos += 1
+                coordinator_keys: tuple[str, ...]
+                if version >= 4:
+                    size = data[pos]
+                    pos += 1
+                    coordinator_keys_2: tuple[str, ...]
+                    coordinator_keys_2, pos = read_compact_strings(data, pos, size)
+                    coordinator_keys = coordinator_keys_2
+                else:
+                    coordinator_keys = ()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return FindCoordinatorRequest(key, key_type, coordinator_keys, unknown), pos + 1
+            if 0 <= version <= 2:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    key_3 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                key_type_2: int
+                if version >= 1:
+                    key_type_3, = _read_b(data, pos)
+                    pos += 1
+                    key_type_2 = key_type_3
+                else:
+                    key_type_2 = 0
+                if pos <= len(data):
+                    return FindCoordinatorRequest(key_3, key_type_2, ()), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 3 <= version <= 6:
+                out = []
+                if version > 3 and (self.key != ''):
+                    refuse()
+                if version < 4 and (self.coordinator_keys is None or self.coordinator_keys):
+                    refuse()
+                if version <= 3:
+                    key_raw = self.key.encode()
+                    key_size = len(key_raw) + 1
+                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw)
+                out.append(_write_b(self.key_type))
+                if version >= 4:
+                    coordinator_keys = self.coordinator_keys
+                    out.append(write_compact_strings(coordinator_keys))
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags), section)
+                return b"".join(out)
+            if 0 <= version <= 2:
+                if version < 1 and (self.key_type != 0):
+                    refuse()
+                if self.coordinator_keys is None or self.coordinator_keys:
+                    refuse()
+                key_raw_2 = self.key.encode()
+                key_size_2 = len(key_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_h(key_size_2), key_raw_2, _write_b(self.key_type) if version >= 1 else b""))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

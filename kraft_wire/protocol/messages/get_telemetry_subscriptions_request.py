@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_write_16sB = struct.Struct(">16sB").pack
 
 
 class GetTelemetrySubscriptionsRequest(Message, gc=False):
@@ -26,3 +33,48 @@ class GetTelemetrySubscriptionsRequest(Message, gc=False):
     client_instance_id: Uuid = Uuid.ZERO
     """uuid, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> GetTelemetrySubscriptionsRequest:
+        try:
+            if version == 0:
+                client_instance_id, tags = _read_16sB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 17, tags)[0]
+                return GetTelemetrySubscriptionsRequest(as_uuid(Uuid, client_instance_id), unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GetTelemetrySubscriptionsRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                client_instance_id, tags = _read_16sB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return GetTelemetrySubscriptionsRequest(as_uuid(Uuid, client_instance_id), unknown), pos + 17
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_16sB(self.client_instance_id, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import array_writers, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_ih16siB = struct.Struct(">ih16siB").unpack_from
+_read_iitB = struct.Struct(">ii?B").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ih16si = struct.Struct(">ih16si").pack
+_write_iit = struct.Struct(">ii?").pack
+_read_array_b = array_readers("b")
+_write_array_b = array_writers("b")
 
 
 class GetTelemetrySubscriptionsResponse(Message, gc=False):
@@ -50,3 +62,76 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
     requested_metrics: tuple[str, ...] = ()
     """[]string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> GetTelemetrySubscriptionsResponse:
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(data, 0)
+                pos = 27
+                accepted_compression_types: tuple[int, ...]
+                if 0 < size < SHORT:
+                    accepted_compression_types = _read_array_b[size](data, pos)
+                    pos += size - 1
+                else:
+                    accepted_compression_types, pos = long_array(data, pos, size, "b")
+                push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
+                pos += 10
+                requested_metrics: tuple[str, ...]
+                requested_metrics, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return GetTelemetrySubscriptionsResponse(throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(data, pos)
+                pos += 27
+                accepted_compression_types: tuple[int, ...]
+                if 0 < size < SHORT:
+                    accepted_compression_types = _read_array_b[size](data, pos)
+                    pos += size - 1
+                else:
+                    accepted_compression_types, pos = long_array(data, pos, size, "b")
+                push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
+                pos += 10
+                requested_metrics: tuple[str, ...]
+                requested_metrics, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return GetTelemetrySubscriptionsResponse(throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                accepted_compression_types = self.accepted_compression_types
+                accepted_compression_types_size = len(accepted_compression_types) + 1
+                requested_metrics = self.requested_metrics
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ih16si(self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id), _write_array_b[accepted_compression_types_size](accepted_compression_types_size, *accepted_compression_types) if accepted_compression_types_size < SHORT else write_long_array(accepted_compression_types, "b"), _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality), write_compact_strings(requested_metrics), _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,33 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class MemberMetadata(Structure, gc=False):
@@ -74,3 +97,312 @@ class GroupMetadataValue(Message, gc=False):
     members: list[MemberMetadata] = []
     """[]MemberMetadata, versions 0 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GroupMetadataValue, int]:
+        start = pos
+        try:
+            if version == 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_type = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    protocol_type, pos = long_string(data, pos + 1, size)
+                generation, size = _read_iB(data, pos)
+                protocol: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    protocol = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    protocol = None
+                    pos = pos + 5
+                else:
+                    protocol, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                leader: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    leader = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    leader = None
+                    pos = pos + 1
+                else:
+                    leader, pos = long_string(data, pos + 1, size)
+                current_state_timestamp, size = _read_qB(data, pos)
+                pos += 9
+                members: list[MemberMetadata]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                members = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    group_instance_id: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_instance_id = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        group_instance_id = None
+                        pos = pos + 1
+                    else:
+                        group_instance_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        client_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        client_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        client_host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        client_host, pos = long_string(data, pos + 1, size)
+                    rebalance_timeout, session_timeout, size = _read_iiB(data, pos)
+                    pos += 9
+                    subscription: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        subscription = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    size = data[pos]
+                    pos += 1
+                    assignment: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        assignment = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    members.append(MemberMetadata(member_id, group_instance_id, client_id, client_host, rebalance_timeout, session_timeout, subscription, assignment, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return GroupMetadataValue(protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_2), pos + 1
+            if 0 <= version <= 3:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    protocol_type_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_2, size = _read_ih(data, pos)
+                protocol_2: str | None
+                if size >= 0:
+                    end = pos + 6 + size
+                    protocol_2 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    protocol_2 = None
+                    pos = pos + 6
+                size, = _read_h(data, pos)
+                leader_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    leader_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    leader_2 = None
+                    pos = pos + 2
+                current_state_timestamp_2: int
+                if version >= 2:
+                    current_state_timestamp_3, = _read_q(data, pos)
+                    pos += 8
+                    current_state_timestamp_2 = current_state_timestamp_3
+                else:
+                    current_state_timestamp_2 = -1
+                size, = _read_i(data, pos)
+                pos += 4
+                members_2: list[MemberMetadata]
+                members_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        member_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    group_instance_id_2: str | None
+                    if version >= 3:
+                        size, = _read_h(data, pos)
+                        group_instance_id_3: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            group_instance_id_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            group_instance_id_3 = None
+                            pos = pos + 2
+                        group_instance_id_2 = group_instance_id_3
+                    else:
+                        group_instance_id_2 = None
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        client_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        client_host_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    rebalance_timeout_2: int
+                    if version >= 1:
+                        rebalance_timeout_3, = _read_i(data, pos)
+                        pos += 4
+                        rebalance_timeout_2 = rebalance_timeout_3
+                    else:
+                        rebalance_timeout_2 = -1
+                    session_timeout_2, size = _read_ii(data, pos)
+                    pos += 8
+                    subscription_2: bytes
+                    if size >= 0:
+                        end = pos + size
+                        subscription_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    assignment_2: bytes
+                    if size >= 0:
+                        end = pos + size
+                        assignment_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    members_2.append(MemberMetadata(member_id_2, group_instance_id_2, client_id_2, client_host_2, rebalance_timeout_2, session_timeout_2, subscription_2, assignment_2))
+                if pos <= len(data):
+                    return GroupMetadataValue(protocol_type_2, generation_2, protocol_2, leader_2, current_state_timestamp_2, members_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 4:
+                protocol_type_raw = self.protocol_type.encode()
+                protocol_type_size = len(protocol_type_raw) + 1
+                if self.protocol is None:
+                    protocol_raw = b""
+                    protocol_size = 0
+                else:
+                    protocol_raw = self.protocol.encode()
+                    protocol_size = len(protocol_raw) + 1
+                if self.leader is None:
+                    leader_raw = b""
+                    leader_size = 0
+                else:
+                    leader_raw = self.leader.encode()
+                    leader_size = len(leader_raw) + 1
+                members = self.members
+                members_size = len(members) + 1
+                out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, _write_iB(self.generation, protocol_size) if protocol_size < 128 else _write_i(self.generation) + string_size(protocol_size), protocol_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_qB(self.current_state_timestamp, members_size) if members_size < 128 else _write_q(self.current_state_timestamp) + uvarint(members_size))
+                for item in members:
+                    member_id_raw = item.member_id.encode()
+                    member_id_size = len(member_id_raw) + 1
+                    if item.group_instance_id is None:
+                        group_instance_id_raw = b""
+                        group_instance_id_size = 0
+                    else:
+                        group_instance_id_raw = item.group_instance_id.encode()
+                        group_instance_id_size = len(group_instance_id_raw) + 1
+                    client_id_raw = item.client_id.encode()
+                    client_id_size = len(client_id_raw) + 1
+                    client_host_raw = item.client_host.encode()
+                    client_host_size = len(client_host_raw) + 1
+                    subscription_raw = item.subscription
+                    subscription_size = len(subscription_raw) + 1
+                    assignment_raw = item.assignment
+                    assignment_size = len(assignment_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size) if subscription_size < 128 else _write_ii(item.rebalance_timeout, item.session_timeout) + uvarint(subscription_size), subscription_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if 0 <= version <= 3:
+                protocol_type_raw_2 = self.protocol_type.encode()
+                protocol_type_size_2 = len(protocol_type_raw_2)
+                if self.protocol is None:
+                    protocol_raw_2 = b""
+                    protocol_size_2 = -1
+                else:
+                    protocol_raw_2 = self.protocol.encode()
+                    protocol_size_2 = len(protocol_raw_2)
+                if self.leader is None:
+                    leader_raw_2 = b""
+                    leader_size_2 = -1
+                else:
+                    leader_raw_2 = self.leader.encode()
+                    leader_size_2 = len(leader_raw_2)
+                members_2 = self.members
+                members_size_2 = len(members_2)
+                out += (_write_h(protocol_type_size_2), protocol_type_raw_2, _write_ih(self.generation, protocol_size_2), protocol_raw_2, _write_h(leader_size_2), leader_raw_2, _write_q(self.current_state_timestamp) if version >= 2 else b"", _write_i(members_size_2))
+                for item_2 in members_2:
+                    member_id_raw_2 = item_2.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2)
+                    out += (_write_h(member_id_size_2), member_id_raw_2)
+                    if version >= 3:
+                        if item_2.group_instance_id is None:
+                            group_instance_id_raw_2 = b""
+                            group_instance_id_size_2 = -1
+                        else:
+                            group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                            group_instance_id_size_2 = len(group_instance_id_raw_2)
+                        out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                    client_id_raw_2 = item_2.client_id.encode()
+                    client_id_size_2 = len(client_id_raw_2)
+                    client_host_raw_2 = item_2.client_host.encode()
+                    client_host_size_2 = len(client_host_raw_2)
+                    subscription_raw_2 = item_2.subscription
+                    subscription_size_2 = len(subscription_raw_2)
+                    assignment_raw_2 = item_2.assignment
+                    assignment_size_2 = len(assignment_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(client_id_size_2), client_id_raw_2, _write_h(client_host_size_2), client_host_raw_2, _write_i(item_2.rebalance_timeout) if version >= 1 else b"", _write_ii(item_2.session_timeout, subscription_size_2), subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_h = struct.Struct(">h").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
 
 
 class HeartbeatRequest(Message, gc=False):
@@ -34,3 +47,191 @@ class HeartbeatRequest(Message, gc=False):
     group_instance_id: str | None = None
     """string, versions 3 to 4, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> HeartbeatRequest:
+        try:
+            if version == 4:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    group_id = data[1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, 1, size)
+                generation_id, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    member_id = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                group_instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_instance_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_instance_id = None
+                    pos = pos + 1
+                else:
+                    group_instance_id, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown)
+            if 0 <= version <= 3:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    group_id_2 = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_id_2, size = _read_ih(data, pos)
+                if size >= 0:
+                    end = pos + 6 + size
+                    member_id_2 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                group_instance_id_2: str | None
+                if version >= 3:
+                    size, = _read_h(data, pos)
+                    group_instance_id_3: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_instance_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        group_instance_id_3 = None
+                        pos = pos + 2
+                    group_instance_id_2 = group_instance_id_3
+                else:
+                    group_instance_id_2 = None
+                if pos <= len(data):
+                    return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[HeartbeatRequest, int]:
+        start = pos
+        try:
+            if version == 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                generation_id, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    member_id = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                group_instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_instance_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_instance_id = None
+                    pos = pos + 1
+                else:
+                    group_instance_id, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown), pos + 1
+            if 0 <= version <= 3:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_id_2, size = _read_ih(data, pos)
+                if size >= 0:
+                    end = pos + 6 + size
+                    member_id_2 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                group_instance_id_2: str | None
+                if version >= 3:
+                    size, = _read_h(data, pos)
+                    group_instance_id_3: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_instance_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        group_instance_id_3 = None
+                        pos = pos + 2
+                    group_instance_id_2 = group_instance_id_3
+                else:
+                    group_instance_id_2 = None
+                if pos <= len(data):
+                    return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 4:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                if self.group_instance_id is None:
+                    group_instance_id_raw = b""
+                    group_instance_id_size = 0
+                else:
+                    group_instance_id_raw = self.group_instance_id.encode()
+                    group_instance_id_size = len(group_instance_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, _write_B(tags), section))
+            if 0 <= version <= 3:
+                out = []
+                if version < 3 and (self.group_instance_id is not None):
+                    refuse()
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2)
+                member_id_raw_2 = self.member_id.encode()
+                member_id_size_2 = len(member_id_raw_2)
+                out += (_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id, member_id_size_2), member_id_raw_2)
+                if version >= 3:
+                    if self.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = -1
+                    else:
+                        group_instance_id_raw_2 = self.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2)
+                    out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join(out)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_bh = struct.Struct(">bh").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_tB = struct.Struct(">?B").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_bh = struct.Struct(">bh").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class AlterableConfig(Structure, gc=False):
@@ -66,3 +85,177 @@ class IncrementalAlterConfigsRequest(Message, gc=False):
     validate_only: bool = False
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                pos += 1
+                resources: list[AlterConfigsResource]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                resources = []
+                for _ in range(size - 1):
+                    resource_type, size = _read_bB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        resource_name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 2, size)
+                    size = data[pos]
+                    pos += 1
+                    configs: list[AlterableConfig]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    configs = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        config_operation, size = _read_bB(data, pos)
+                        value: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            value = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            value = None
+                            pos = pos + 2
+                        else:
+                            value, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        configs.append(AlterableConfig(name, config_operation, value, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    resources.append(AlterConfigsResource(resource_type, resource_name, configs, unknown_2))
+                validate_only, tags = _read_tB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return IncrementalAlterConfigsRequest(resources, validate_only, unknown_3), pos + 2
+            if version == 0:
+                size, = _read_i(data, pos)
+                pos += 4
+                resources_2: list[AlterConfigsResource]
+                resources_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    resource_type_2, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configs_2: list[AlterableConfig]
+                    configs_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        config_operation_2, size = _read_bh(data, pos)
+                        value_2: str | None
+                        if size >= 0:
+                            end = pos + 3 + size
+                            value_2 = data[pos + 3:end].decode()
+                            pos = end
+                        else:
+                            value_2 = None
+                            pos = pos + 3
+                        configs_2.append(AlterableConfig(name_2, config_operation_2, value_2))
+                    resources_2.append(AlterConfigsResource(resource_type_2, resource_name_2, configs_2))
+                validate_only_2 = data[pos] != 0
+                return IncrementalAlterConfigsRequest(resources_2, validate_only_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                resources = self.resources
+                resources_size = len(resources) + 1
+                out.append(SIZES[resources_size] if resources_size < 128 else uvarint(resources_size))
+                for item in resources:
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    configs = item.configs
+                    configs_size = len(configs) + 1
+                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
+                    for item_2 in configs:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        if item_2.value is None:
+                            value_raw = b""
+                            value_size = 0
+                        else:
+                            value_raw = item_2.value.encode()
+                            value_size = len(value_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(item_2.config_operation, value_size) if value_size < 128 else _write_b(item_2.config_operation) + string_size(value_size), value_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tB(self.validate_only, tags_3), section_3)
+                return
+            if version == 0:
+                resources_2 = self.resources
+                resources_size_2 = len(resources_2)
+                out.append(_write_i(resources_size_2))
+                for item_3 in resources_2:
+                    resource_name_raw_2 = item_3.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2)
+                    configs_2 = item_3.configs
+                    configs_size_2 = len(configs_2)
+                    out += (_write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2, _write_i(configs_size_2))
+                    for item_4 in configs_2:
+                        name_raw_2 = item_4.name.encode()
+                        name_size_2 = len(name_raw_2)
+                        if item_4.value is None:
+                            value_raw_2 = b""
+                            value_size_2 = -1
+                        else:
+                            value_raw_2 = item_4.value.encode()
+                            value_size_2 = len(value_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(name_size_2), name_raw_2, _write_bh(item_4.config_operation, value_size_2), value_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_t(self.validate_only))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_tt = struct.Struct(">??").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_qh = struct.Struct(">qh").unpack_from
+_write_tt = struct.Struct(">??").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_qh = struct.Struct(">qh").pack
 
 
 class InitProducerIdRequest(Message, gc=False):
@@ -40,3 +54,171 @@ class InitProducerIdRequest(Message, gc=False):
     keep_prepared_txn: bool = False
     """bool, version 6."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> InitProducerIdRequest:
+        try:
+            if 2 <= version <= 6:
+                size = data[0]
+                transactional_id: str | None
+                if 0 < size < 128:
+                    end = 0 + size
+                    transactional_id = data[1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id = None
+                    pos = 1
+                else:
+                    transactional_id, pos = long_string(data, 1, size)
+                transaction_timeout_ms, = _read_i(data, pos)
+                pos += 4
+                producer_id: int
+                producer_epoch: int
+                if version >= 3:
+                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    producer_id = producer_id_2
+                    producer_epoch = producer_epoch_2
+                else:
+                    producer_id = -1
+                    producer_epoch = -1
+                enable2_pc: bool
+                keep_prepared_txn: bool
+                if version >= 6:
+                    enable2_pc_2, keep_prepared_txn_2 = _read_tt(data, pos)
+                    pos += 2
+                    enable2_pc = enable2_pc_2
+                    keep_prepared_txn = keep_prepared_txn_2
+                else:
+                    enable2_pc = False
+                    keep_prepared_txn = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown)
+            if 0 <= version <= 1:
+                size, = _read_h(data, 0)
+                transactional_id_2: str | None
+                if size >= 0:
+                    end = 2 + size
+                    transactional_id_2 = data[2:end].decode()
+                    pos = end
+                else:
+                    transactional_id_2 = None
+                    pos = 2
+                transaction_timeout_ms_2, = _read_i(data, pos)
+                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, -1, -1, False, False)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdRequest, int]:
+        start = pos
+        try:
+            if 2 <= version <= 6:
+                size = data[pos]
+                transactional_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id = None
+                    pos = pos + 1
+                else:
+                    transactional_id, pos = long_string(data, pos + 1, size)
+                transaction_timeout_ms, = _read_i(data, pos)
+                pos += 4
+                producer_id: int
+                producer_epoch: int
+                if version >= 3:
+                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    producer_id = producer_id_2
+                    producer_epoch = producer_epoch_2
+                else:
+                    producer_id = -1
+                    producer_epoch = -1
+                enable2_pc: bool
+                keep_prepared_txn: bool
+                if version >= 6:
+                    enable2_pc_2, keep_prepared_txn_2 = _read_tt(data, pos)
+                    pos += 2
+                    enable2_pc = enable2_pc_2
+                    keep_prepared_txn = keep_prepared_txn_2
+                else:
+                    enable2_pc = False
+                    keep_prepared_txn = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown), pos + 1
+            if 0 <= version <= 1:
+                size, = _read_h(data, pos)
+                transactional_id_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    transactional_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    transactional_id_2 = None
+                    pos = pos + 2
+                transaction_timeout_ms_2, = _read_i(data, pos)
+                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, -1, -1, False, False), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 2 <= version <= 6:
+                if version < 3 and (self.producer_id != -1):
+                    refuse()
+                if version < 3 and (self.producer_epoch != -1):
+                    refuse()
+                if version < 6 and (self.enable2_pc):
+                    refuse()
+                if version < 6 and (self.keep_prepared_txn):
+                    refuse()
+                if self.transactional_id is None:
+                    transactional_id_raw = b""
+                    transactional_id_size = 0
+                else:
+                    transactional_id_raw = self.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_i(self.transaction_timeout_ms), _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", _write_tt(self.enable2_pc, self.keep_prepared_txn) if version >= 6 else b"", _write_B(tags), section))
+            if 0 <= version <= 1:
+                if self.producer_id != -1:
+                    refuse()
+                if self.producer_epoch != -1:
+                    refuse()
+                if self.enable2_pc:
+                    refuse()
+                if self.keep_prepared_txn:
+                    refuse()
+                if self.transactional_id is None:
+                    transactional_id_raw_2 = b""
+                    transactional_id_size_2 = -1
+                else:
+                    transactional_id_raw_2 = self.transactional_id.encode()
+                    transactional_id_size_2 = len(transactional_id_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_i(self.transaction_timeout_ms)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

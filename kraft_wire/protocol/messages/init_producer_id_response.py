@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ihqh = struct.Struct(">ihqh").unpack_from
+_read_qh = struct.Struct(">qh").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ihqh = struct.Struct(">ihqh").pack
+_write_qh = struct.Struct(">qh").pack
 
 
 class InitProducerIdResponse(Message, gc=False):
@@ -40,3 +50,91 @@ class InitProducerIdResponse(Message, gc=False):
     ongoing_txn_producer_epoch: int = -1
     """int16, version 6."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> InitProducerIdResponse:
+        try:
+            if 2 <= version <= 6:
+                throttle_time_ms, error_code, producer_id, producer_epoch = _read_ihqh(data, 0)
+                pos = 16
+                ongoing_txn_producer_id: int
+                ongoing_txn_producer_epoch: int
+                if version >= 6:
+                    ongoing_txn_producer_id_2, ongoing_txn_producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    ongoing_txn_producer_id = ongoing_txn_producer_id_2
+                    ongoing_txn_producer_epoch = ongoing_txn_producer_epoch_2
+                else:
+                    ongoing_txn_producer_id = -1
+                    ongoing_txn_producer_epoch = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown)
+            if 0 <= version <= 1:
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2 = _read_ihqh(data, 0)
+                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdResponse, int]:
+        start = pos
+        try:
+            if 2 <= version <= 6:
+                throttle_time_ms, error_code, producer_id, producer_epoch = _read_ihqh(data, pos)
+                pos += 16
+                ongoing_txn_producer_id: int
+                ongoing_txn_producer_epoch: int
+                if version >= 6:
+                    ongoing_txn_producer_id_2, ongoing_txn_producer_epoch_2 = _read_qh(data, pos)
+                    pos += 10
+                    ongoing_txn_producer_id = ongoing_txn_producer_id_2
+                    ongoing_txn_producer_epoch = ongoing_txn_producer_epoch_2
+                else:
+                    ongoing_txn_producer_id = -1
+                    ongoing_txn_producer_epoch = -1
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown), pos + 1
+            if 0 <= version <= 1:
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2 = _read_ihqh(data, pos)
+                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1), pos + 16
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 2 <= version <= 6:
+                if version < 6 and (self.ongoing_txn_producer_id != -1):
+                    refuse()
+                if version < 6 and (self.ongoing_txn_producer_epoch != -1):
+                    refuse()
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihqh(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch), _write_qh(self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch) if version >= 6 else b"", _write_B(tags), section))
+            if 0 <= version <= 1:
+                if self.ongoing_txn_producer_id != -1:
+                    refuse()
+                if self.ongoing_txn_producer_epoch != -1:
+                    refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_ihqh(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hih = struct.Struct(">hih").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ihi = struct.Struct(">ihi").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hih = struct.Struct(">hih").pack
+_write_i = struct.Struct(">i").pack
+_write_ihi = struct.Struct(">ihi").pack
 
 
 class JoinGroupResponseMember(Structure, gc=False):
@@ -68,3 +84,267 @@ class JoinGroupResponse(Message, gc=False):
     members: list[JoinGroupResponseMember] = []
     """[]JoinGroupResponseMember, versions 0 to 9."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
+        start = pos
+        try:
+            if 6 <= version <= 9:
+                throttle_time_ms, error_code, generation_id = _read_ihi(data, pos)
+                pos += 10
+                protocol_type: str | None
+                if version >= 7:
+                    size = data[pos]
+                    protocol_type_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_type_2 = None
+                        pos = pos + 1
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                    protocol_type = protocol_type_2
+                else:
+                    protocol_type = None
+                size = data[pos]
+                protocol_name: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_name = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0 and version >= 7:
+                    protocol_name = None
+                    pos = pos + 1
+                else:
+                    protocol_name, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    leader = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    leader, pos = long_string(data, pos + 1, size)
+                skip_assignment: bool
+                if version >= 9:
+                    skip_assignment_2 = data[pos] != 0
+                    pos += 1
+                    skip_assignment = skip_assignment_2
+                else:
+                    skip_assignment = False
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                members: list[JoinGroupResponseMember]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                members = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    group_instance_id: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_instance_id = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        group_instance_id = None
+                        pos = pos + 1
+                    else:
+                        group_instance_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    metadata: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        metadata = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    members.append(JoinGroupResponseMember(member_id_2, group_instance_id, metadata, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return JoinGroupResponse(throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader, skip_assignment, member_id, members, unknown_2), pos + 1
+            if 0 <= version <= 5:
+                throttle_time_ms_2: int
+                if version >= 2:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                error_code_2, generation_id_2, size = _read_hih(data, pos)
+                if size >= 0:
+                    end = pos + 8 + size
+                    protocol_name_2 = data[pos + 8:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    leader_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    member_id_3 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_i(data, pos)
+                pos += 4
+                members_2: list[JoinGroupResponseMember]
+                members_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        member_id_4 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    group_instance_id_2: str | None
+                    if version >= 5:
+                        size, = _read_h(data, pos)
+                        group_instance_id_3: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            group_instance_id_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            group_instance_id_3 = None
+                            pos = pos + 2
+                        group_instance_id_2 = group_instance_id_3
+                    else:
+                        group_instance_id_2 = None
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    metadata_2: bytes
+                    if size >= 0:
+                        end = pos + size
+                        metadata_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    members_2.append(JoinGroupResponseMember(member_id_4, group_instance_id_2, metadata_2))
+                if pos <= len(data):
+                    return JoinGroupResponse(throttle_time_ms_2, error_code_2, generation_id_2, None, protocol_name_2, leader_2, False, member_id_3, members_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 6 <= version <= 9:
+                if version < 9 and (self.skip_assignment):
+                    refuse()
+                out.append(_write_ihi(self.throttle_time_ms, self.error_code, self.generation_id))
+                if version >= 7:
+                    if self.protocol_type is None:
+                        protocol_type_raw = b""
+                        protocol_type_size = 0
+                    else:
+                        protocol_type_raw = self.protocol_type.encode()
+                        protocol_type_size = len(protocol_type_raw) + 1
+                    out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw)
+                if self.protocol_name is None:
+                    if not (version >= 7):
+                        refuse()
+                    protocol_name_raw = b""
+                    protocol_name_size = 0
+                else:
+                    protocol_name_raw = self.protocol_name.encode()
+                    protocol_name_size = len(protocol_name_raw) + 1
+                leader_raw = self.leader.encode()
+                leader_size = len(leader_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                members = self.members
+                members_size = len(members) + 1
+                out += (SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_t(self.skip_assignment) if version >= 9 else b"", SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                for item in members:
+                    member_id_raw_2 = item.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2) + 1
+                    if item.group_instance_id is None:
+                        group_instance_id_raw = b""
+                        group_instance_id_size = 0
+                    else:
+                        group_instance_id_raw = item.group_instance_id.encode()
+                        group_instance_id_size = len(group_instance_id_raw) + 1
+                    metadata_raw = item.metadata
+                    metadata_size = len(metadata_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if 0 <= version <= 5:
+                if self.skip_assignment:
+                    refuse()
+                if self.protocol_name is None:
+                    refuse()
+                protocol_name_raw_2 = self.protocol_name.encode()
+                protocol_name_size_2 = len(protocol_name_raw_2)
+                leader_raw_2 = self.leader.encode()
+                leader_size_2 = len(leader_raw_2)
+                member_id_raw_3 = self.member_id.encode()
+                member_id_size_3 = len(member_id_raw_3)
+                members_2 = self.members
+                members_size_2 = len(members_2)
+                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_hih(self.error_code, self.generation_id, protocol_name_size_2), protocol_name_raw_2, _write_h(leader_size_2), leader_raw_2, _write_h(member_id_size_3), member_id_raw_3, _write_i(members_size_2))
+                for item_2 in members_2:
+                    member_id_raw_4 = item_2.member_id.encode()
+                    member_id_size_4 = len(member_id_raw_4)
+                    out += (_write_h(member_id_size_4), member_id_raw_4)
+                    if version >= 5:
+                        if item_2.group_instance_id is None:
+                            group_instance_id_raw_2 = b""
+                            group_instance_id_size_2 = -1
+                        else:
+                            group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                            group_instance_id_size_2 = len(group_instance_id_raw_2)
+                        out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                    metadata_raw_2 = item_2.metadata
+                    metadata_size_2 = len(metadata_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_i(metadata_size_2), metadata_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

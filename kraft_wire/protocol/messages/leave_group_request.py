@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class MemberIdentity(Structure, gc=False):
@@ -50,3 +61,209 @@ class LeaveGroupRequest(Message, gc=False):
     members: list[MemberIdentity] = []
     """[]MemberIdentity, versions 3 to 5."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
+        start = pos
+        try:
+            if 4 <= version <= 5:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                members: list[MemberIdentity]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                members = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    group_instance_id: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_instance_id = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        group_instance_id = None
+                        pos = pos + 1
+                    else:
+                        group_instance_id, pos = long_string(data, pos + 1, size)
+                    reason: str | None
+                    if version >= 5:
+                        size = data[pos]
+                        reason_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            reason_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            reason_2 = None
+                            pos = pos + 1
+                        else:
+                            reason_2, pos = long_string(data, pos + 1, size)
+                        reason = reason_2
+                    else:
+                        reason = None
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    members.append(MemberIdentity(member_id, group_instance_id, reason, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return LeaveGroupRequest(group_id, '', members, unknown_2), pos + 1
+            if 0 <= version <= 3:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                member_id_2: str
+                if version <= 2:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        member_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    member_id_2 = member_id_3
+                else:
+                    member_id_2 = ''
+                members_2: list[MemberIdentity]
+                if version >= 3:
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    members_3: list[MemberIdentity]
+                    members_3 = []
+                    for _ in range(check_count(data, pos, size)):
+                        member_id_4: str
+                        group_instance_id_2: str | None
+                        if version >= 3:
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                member_id_5 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            size, = _read_h(data, pos)
+                            group_instance_id_3: str | None
+                            if size >= 0:
+                                end = pos + 2 + size
+                                group_instance_id_3 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                group_instance_id_3 = None
+                                pos = pos + 2
+                            member_id_4 = member_id_5
+                            group_instance_id_2 = group_instance_id_3
+                        else:
+                            member_id_4 = ''
+                            group_instance_id_2 = None
+                        members_3.append(MemberIdentity(member_id_4, group_instance_id_2, None))
+                    members_2 = members_3
+                else:
+                    members_2 = []
+                if pos <= len(data):
+                    return LeaveGroupRequest(group_id_2, member_id_2, members_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 4 <= version <= 5:
+                if self.member_id != '':
+                    refuse()
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                members = self.members
+                members_size = len(members) + 1
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                for item in members:
+                    member_id_raw = item.member_id.encode()
+                    member_id_size = len(member_id_raw) + 1
+                    if item.group_instance_id is None:
+                        group_instance_id_raw = b""
+                        group_instance_id_size = 0
+                    else:
+                        group_instance_id_raw = item.group_instance_id.encode()
+                        group_instance_id_size = len(group_instance_id_raw) + 1
+                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw)
+                    if version >= 5:
+                        if item.reason is None:
+                            reason_raw = b""
+                            reason_size = 0
+                        else:
+                            reason_raw = item.reason.encode()
+                            reason_size = len(reason_raw) + 1
+                        out += (SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw)
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if 0 <= version <= 3:
+                if version > 2 and (self.member_id != ''):
+                    refuse()
+                if version < 3 and (self.members is None or self.members):
+                    refuse()
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2)
+                out += (_write_h(group_id_size_2), group_id_raw_2)
+                if version <= 2:
+                    member_id_raw_2 = self.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2)
+                    out += (_write_h(member_id_size_2), member_id_raw_2)
+                if version >= 3:
+                    members_2 = self.members
+                    members_size_2 = len(members_2)
+                    out.append(_write_i(members_size_2))
+                    for item_2 in members_2:
+                        if version < 3 and (item_2.member_id != ''):
+                            refuse()
+                        if version < 3 and (item_2.group_instance_id is not None):
+                            refuse()
+                        if version >= 3:
+                            member_id_raw_3 = item_2.member_id.encode()
+                            member_id_size_3 = len(member_id_raw_3)
+                            if item_2.group_instance_id is None:
+                                group_instance_id_raw_2 = b""
+                                group_instance_id_size_2 = -1
+                            else:
+                                group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                                group_instance_id_size_2 = len(group_instance_id_raw_2)
+                            out += (_write_h(member_id_size_3), member_id_raw_3, _write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                        if item_2.unknown_tagged_fields:
+                            refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class LegacyOffsetCommitKey(Message, gc=False):
@@ -29,3 +37,70 @@ class LegacyOffsetCommitKey(Message, gc=False):
     """string, version 0."""
     partition: int = 0
     """int32, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> LegacyOffsetCommitKey:
+        try:
+            if version == 0:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    group = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    topic = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                partition, = _read_i(data, pos)
+                return LegacyOffsetCommitKey(group, topic, partition)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LegacyOffsetCommitKey, int]:
+        start = pos
+        try:
+            if version == 0:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    topic = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                partition, = _read_i(data, pos)
+                return LegacyOffsetCommitKey(group, topic, partition), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                group_raw = self.group.encode()
+                group_size = len(group_raw)
+                topic_raw = self.topic.encode()
+                topic_size = len(topic_raw)
+                return b"".join((_write_h(group_size), group_raw, _write_h(topic_size), topic_raw, _write_i(self.partition)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

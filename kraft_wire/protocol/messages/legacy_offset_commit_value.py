@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_q = struct.Struct(">q").unpack_from
+_read_qh = struct.Struct(">qh").unpack_from
+_write_q = struct.Struct(">q").pack
+_write_qh = struct.Struct(">qh").pack
 
 
 class LegacyOffsetCommitValue(Message, gc=False):
@@ -29,3 +37,54 @@ class LegacyOffsetCommitValue(Message, gc=False):
     """string, version 0."""
     commit_timestamp: int = 0
     """int64, in milliseconds, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> LegacyOffsetCommitValue:
+        try:
+            if version == 0:
+                offset, size = _read_qh(data, 0)
+                if size >= 0:
+                    end = 10 + size
+                    metadata = data[10:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp, = _read_q(data, pos)
+                return LegacyOffsetCommitValue(offset, metadata, commit_timestamp)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LegacyOffsetCommitValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                offset, size = _read_qh(data, pos)
+                if size >= 0:
+                    end = pos + 10 + size
+                    metadata = data[pos + 10:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp, = _read_q(data, pos)
+                return LegacyOffsetCommitValue(offset, metadata, commit_timestamp), pos + 8
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                metadata_raw = self.metadata.encode()
+                metadata_size = len(metadata_raw)
+                return b"".join((_write_qh(self.offset, metadata_size), metadata_raw, _write_q(self.commit_timestamp)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_write_B = struct.Struct(">B").pack
+_read_array_b = array_readers("b")
+_write_array_b = array_writers("b")
 
 
 class ListConfigResourcesRequest(Message, gc=False):
@@ -25,3 +33,84 @@ class ListConfigResourcesRequest(Message, gc=False):
     resource_types: tuple[int, ...] = ()
     """[]int8, version 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ListConfigResourcesRequest:
+        try:
+            if 0 <= version <= 1:
+                pos = 0
+                resource_types: tuple[int, ...]
+                if version >= 1:
+                    size = data[pos]
+                    pos += 1
+                    resource_types_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        resource_types_2 = _read_array_b[size](data, pos)
+                        pos += size - 1
+                    else:
+                        resource_types_2, pos = long_array(data, pos, size, "b")
+                    resource_types = resource_types_2
+                else:
+                    resource_types = ()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListConfigResourcesRequest(resource_types, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                resource_types: tuple[int, ...]
+                if version >= 1:
+                    size = data[pos]
+                    pos += 1
+                    resource_types_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        resource_types_2 = _read_array_b[size](data, pos)
+                        pos += size - 1
+                    else:
+                        resource_types_2, pos = long_array(data, pos, size, "b")
+                    resource_types = resource_types_2
+                else:
+                    resource_types = ()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListConfigResourcesRequest(resource_types, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 1:
+                out = []
+                if version < 1 and (self.resource_types is None or self.resource_types):
+                    refuse()
+                if version >= 1:
+                    resource_types = self.resource_types
+                    resource_types_size = len(resource_types) + 1
+                    out.append(_write_array_b[resource_types_size](resource_types_size, *resource_types) if resource_types_size < SHORT else write_long_array(resource_types, "b"))
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags), section)
+                return b"".join(out)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class ConfigResource(Structure, gc=False):
@@ -47,3 +59,70 @@ class ListConfigResourcesResponse(Message, gc=False):
     config_resources: list[ConfigResource] = []
     """[]ConfigResource, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                config_resources: list[ConfigResource]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                config_resources = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        resource_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        resource_name, pos = long_string(data, pos + 1, size)
+                    resource_type: int
+                    if version >= 1:
+                        resource_type_2, = _read_b(data, pos)
+                        pos += 1
+                        resource_type = resource_type_2
+                    else:
+                        resource_type = 16
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    config_resources.append(ConfigResource(resource_name, resource_type, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListConfigResourcesResponse(throttle_time_ms, error_code, config_resources, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                config_resources = self.config_resources
+                config_resources_size = len(config_resources) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, config_resources_size) if config_resources_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size))
+                for item in config_resources:
+                    resource_name_raw = item.resource_name.encode()
+                    resource_name_size = len(resource_name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[resource_name_size] if resource_name_size < 128 else string_size(resource_name_size), resource_name_raw, _write_b(item.resource_type) if version >= 1 else b"", _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

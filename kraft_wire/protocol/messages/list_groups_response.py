@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hi = struct.Struct(">hi").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hi = struct.Struct(">hi").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class ListedGroup(Structure, gc=False):
@@ -53,3 +69,150 @@ class ListGroupsResponse(Message, gc=False):
     groups: list[ListedGroup] = []
     """[]ListedGroup, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
+        start = pos
+        try:
+            if 3 <= version <= 5:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                groups: list[ListedGroup]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                groups = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        protocol_type, pos = long_string(data, pos + 1, size)
+                    group_state: str
+                    if version >= 4:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state_2, pos = long_string(data, pos + 1, size)
+                        group_state = group_state_2
+                    else:
+                        group_state = ''
+                    group_type: str
+                    if version >= 5:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_type_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_type_2, pos = long_string(data, pos + 1, size)
+                        group_type = group_type_2
+                    else:
+                        group_type = ''
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups.append(ListedGroup(group_id, protocol_type, group_state, group_type, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListGroupsResponse(throttle_time_ms, error_code, groups, unknown_2), pos + 1
+            if 0 <= version <= 2:
+                throttle_time_ms_2: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                error_code_2, size = _read_hi(data, pos)
+                pos += 6
+                groups_2: list[ListedGroup]
+                groups_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        protocol_type_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    groups_2.append(ListedGroup(group_id_2, protocol_type_2, '', ''))
+                if pos <= len(data):
+                    return ListGroupsResponse(throttle_time_ms_2, error_code_2, groups_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 3 <= version <= 5:
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, groups_size) if groups_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size))
+                for item in groups:
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    protocol_type_raw = item.protocol_type.encode()
+                    protocol_type_size = len(protocol_type_raw) + 1
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw)
+                    if version >= 4:
+                        group_state_raw = item.group_state.encode()
+                        group_state_size = len(group_state_raw) + 1
+                        out += (SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw)
+                    if version >= 5:
+                        group_type_raw = item.group_type.encode()
+                        group_type_size = len(group_type_raw) + 1
+                        out += (SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size), group_type_raw)
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+            if 0 <= version <= 2:
+                groups_2 = self.groups
+                groups_size_2 = len(groups_2)
+                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, groups_size_2))
+                for item_2 in groups_2:
+                    group_id_raw_2 = item_2.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2)
+                    protocol_type_raw_2 = item_2.protocol_type.encode()
+                    protocol_type_size_2 = len(protocol_type_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(group_id_size_2), group_id_raw_2, _write_h(protocol_type_size_2), protocol_type_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ibB = struct.Struct(">ibB").unpack_from
+_read_iiqB = struct.Struct(">iiqB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_ib = struct.Struct(">ib").pack
+_write_ibB = struct.Struct(">ibB").pack
+_write_iiqB = struct.Struct(">iiqB").pack
+_write_q = struct.Struct(">q").pack
 
 
 class ListOffsetsPartition(Structure, gc=False):
@@ -69,3 +89,154 @@ class ListOffsetsRequest(Message, gc=False):
     timeout_ms: int = 0
     """int32, in milliseconds, versions 10 to 11, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
+        start = pos
+        try:
+            if 6 <= version <= 11:
+                replica_id, isolation_level, size = _read_ibB(data, pos)
+                pos += 6
+                topics: list[ListOffsetsTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[ListOffsetsPartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, current_leader_epoch, timestamp, tags = _read_iiqB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                            pos -= 17
+                        pos += 17
+                        partitions.append(ListOffsetsPartition(partition_index, current_leader_epoch, timestamp, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(ListOffsetsTopic(name, partitions, unknown_2))
+                timeout_ms: int
+                if version >= 10:
+                    timeout_ms_2, = _read_i(data, pos)
+                    pos += 4
+                    timeout_ms = timeout_ms_2
+                else:
+                    timeout_ms = 0
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListOffsetsRequest(replica_id, isolation_level, topics, timeout_ms, unknown_3), pos + 1
+            if 1 <= version <= 5:
+                replica_id_2, = _read_i(data, pos)
+                pos += 4
+                isolation_level_2: int
+                if version >= 2:
+                    isolation_level_3, = _read_b(data, pos)
+                    pos += 1
+                    isolation_level_2 = isolation_level_3
+                else:
+                    isolation_level_2 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[ListOffsetsTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[ListOffsetsPartition]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, = _read_i(data, pos)
+                        pos += 4
+                        current_leader_epoch_2: int
+                        if version >= 4:
+                            current_leader_epoch_3, = _read_i(data, pos)
+                            pos += 4
+                            current_leader_epoch_2 = current_leader_epoch_3
+                        else:
+                            current_leader_epoch_2 = -1
+                        timestamp_2, = _read_q(data, pos)
+                        pos += 8
+                        partitions_2.append(ListOffsetsPartition(partition_index_2, current_leader_epoch_2, timestamp_2))
+                    topics_2.append(ListOffsetsTopic(name_2, partitions_2))
+                return ListOffsetsRequest(replica_id_2, isolation_level_2, topics_2, 0), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 6 <= version <= 11:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_ibB(self.replica_id, self.isolation_level, topics_size) if topics_size < 128 else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_iiqB(item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_i(self.timeout_ms) if version >= 10 else b"", _write_B(tags_3), section_3)
+                return
+            if 1 <= version <= 5:
+                if version < 2 and (self.isolation_level != 0):
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out += (_write_i(self.replica_id), _write_b(self.isolation_level) if version >= 2 else b"", _write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_i(item_4.partition_index), _write_i(item_4.current_leader_epoch) if version >= 4 else b"", _write_q(item_4.timestamp))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

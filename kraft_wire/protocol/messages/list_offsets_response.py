@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihqq = struct.Struct(">ihqq").unpack_from
+_read_ihqqiB = struct.Struct(">ihqqiB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ihqq = struct.Struct(">ihqq").pack
+_write_ihqqiB = struct.Struct(">ihqqiB").pack
 
 
 class ListOffsetsPartitionResponse(Structure, gc=False):
@@ -69,3 +86,143 @@ class ListOffsetsResponse(Message, gc=False):
     topics: list[ListOffsetsTopicResponse] = []
     """[]ListOffsetsTopicResponse, versions 1 to 11."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsResponse, int]:
+        start = pos
+        try:
+            if 6 <= version <= 11:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[ListOffsetsTopicResponse]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[ListOffsetsPartitionResponse]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 27, tags)
+                            pos -= 27
+                        pos += 27
+                        partitions.append(ListOffsetsPartitionResponse(partition_index, error_code, timestamp, offset, leader_epoch, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(ListOffsetsTopicResponse(name, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListOffsetsResponse(throttle_time_ms, topics, unknown_3), pos + 1
+            if 1 <= version <= 5:
+                throttle_time_ms_2: int
+                if version >= 2:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[ListOffsetsTopicResponse]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[ListOffsetsPartitionResponse]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, error_code_2, timestamp_2, offset_2 = _read_ihqq(data, pos)
+                        pos += 22
+                        leader_epoch_2: int
+                        if version >= 4:
+                            leader_epoch_3, = _read_i(data, pos)
+                            pos += 4
+                            leader_epoch_2 = leader_epoch_3
+                        else:
+                            leader_epoch_2 = -1
+                        partitions_2.append(ListOffsetsPartitionResponse(partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2))
+                    topics_2.append(ListOffsetsTopicResponse(name_2, partitions_2))
+                return ListOffsetsResponse(throttle_time_ms_2, topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 6 <= version <= 11:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihqqiB(item_2.partition_index, item_2.error_code, item_2.timestamp, item_2.offset, item_2.leader_epoch, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 1 <= version <= 5:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if version < 4 and (item_4.leader_epoch != -1):
+                            refuse()
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_ihqq(item_4.partition_index, item_4.error_code, item_4.timestamp, item_4.offset), _write_i(item_4.leader_epoch) if version >= 4 else b"")
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class ListPartitionReassignmentsTopics(Structure, gc=False):
@@ -44,3 +56,79 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
     topics: list[ListPartitionReassignmentsTopics] | None = None
     """[]ListPartitionReassignmentsTopics, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                timeout_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[ListPartitionReassignmentsTopics] | None
+                if size == 0:
+                    topics = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_indexes: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partition_indexes = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partition_indexes, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(ListPartitionReassignmentsTopics(name, partition_indexes, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListPartitionReassignmentsRequest(timeout_ms, topics, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                if topics is None:
+                    topics, topics_size = [], 0
+                else:
+                    topics_size = len(topics) + 1
+                out.append(_write_iB(self.timeout_ms, topics_size) if topics_size < 128 else _write_i(self.timeout_ms) + uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partition_indexes = item.partition_indexes
+                    partition_indexes_size = len(partition_indexes) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

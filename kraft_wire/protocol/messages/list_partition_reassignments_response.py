@@ -3,10 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class OngoingPartitionReassignment(Structure, gc=False):
@@ -72,3 +86,132 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
     topics: list[OngoingTopicReassignment] = []
     """[]OngoingTopicReassignment, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                topics: list[OngoingTopicReassignment]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[OngoingPartitionReassignment]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, size = _read_iB(data, pos)
+                        pos += 5
+                        replicas: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            replicas = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            replicas, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        adding_replicas: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            adding_replicas = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            adding_replicas, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        removing_replicas: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            removing_replicas = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            removing_replicas, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(OngoingPartitionReassignment(partition_index, replicas, adding_replicas, removing_replicas, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(OngoingTopicReassignment(name, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListPartitionReassignmentsResponse(throttle_time_ms, error_code, error_message, topics, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        replicas = item_2.replicas
+                        replicas_size = len(replicas) + 1
+                        adding_replicas = item_2.adding_replicas
+                        adding_replicas_size = len(adding_replicas) + 1
+                        removing_replicas = item_2.removing_replicas
+                        removing_replicas_size = len(removing_replicas) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_q = struct.Struct(">q").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_q = struct.Struct(">q").pack
+_read_array_q = array_readers("q")
+_write_array_q = array_writers("q")
 
 
 class ListTransactionsRequest(Message, gc=False):
@@ -34,3 +44,137 @@ class ListTransactionsRequest(Message, gc=False):
     transactional_id_pattern: str | None = None
     """string, version 2, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ListTransactionsRequest:
+        try:
+            if 0 <= version <= 2:
+                size = data[0]
+                pos = 1
+                state_filters: tuple[str, ...]
+                state_filters, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                producer_id_filters: tuple[int, ...]
+                if 0 < size < SHORT:
+                    producer_id_filters = _read_array_q[size](data, pos)
+                    pos += 8 * size - 8
+                else:
+                    producer_id_filters, pos = long_array(data, pos, size, "q")
+                duration_filter: int
+                if version >= 1:
+                    duration_filter_2, = _read_q(data, pos)
+                    pos += 8
+                    duration_filter = duration_filter_2
+                else:
+                    duration_filter = -1
+                transactional_id_pattern: str | None
+                if version >= 2:
+                    size = data[pos]
+                    transactional_id_pattern_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        transactional_id_pattern_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        transactional_id_pattern_2 = None
+                        pos = pos + 1
+                    else:
+                        transactional_id_pattern_2, pos = long_string(data, pos + 1, size)
+                    transactional_id_pattern = transactional_id_pattern_2
+                else:
+                    transactional_id_pattern = None
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                size = data[pos]
+                pos += 1
+                state_filters: tuple[str, ...]
+                state_filters, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                producer_id_filters: tuple[int, ...]
+                if 0 < size < SHORT:
+                    producer_id_filters = _read_array_q[size](data, pos)
+                    pos += 8 * size - 8
+                else:
+                    producer_id_filters, pos = long_array(data, pos, size, "q")
+                duration_filter: int
+                if version >= 1:
+                    duration_filter_2, = _read_q(data, pos)
+                    pos += 8
+                    duration_filter = duration_filter_2
+                else:
+                    duration_filter = -1
+                transactional_id_pattern: str | None
+                if version >= 2:
+                    size = data[pos]
+                    transactional_id_pattern_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        transactional_id_pattern_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        transactional_id_pattern_2 = None
+                        pos = pos + 1
+                    else:
+                        transactional_id_pattern_2, pos = long_string(data, pos + 1, size)
+                    transactional_id_pattern = transactional_id_pattern_2
+                else:
+                    transactional_id_pattern = None
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                out = []
+                if version < 1 and (self.duration_filter != -1):
+                    refuse()
+                if version < 2 and (self.transactional_id_pattern is not None):
+                    refuse()
+                state_filters = self.state_filters
+                producer_id_filters = self.producer_id_filters
+                producer_id_filters_size = len(producer_id_filters) + 1
+                out += (write_compact_strings(state_filters), _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters) if producer_id_filters_size < SHORT else write_long_array(producer_id_filters, "q"), _write_q(self.duration_filter) if version >= 1 else b"")
+                if version >= 2:
+                    if self.transactional_id_pattern is None:
+                        transactional_id_pattern_raw = b""
+                        transactional_id_pattern_size = 0
+                    else:
+                        transactional_id_pattern_raw = self.transactional_id_pattern.encode()
+                        transactional_id_pattern_size = len(transactional_id_pattern_raw) + 1
+                    out += (SIZES[transactional_id_pattern_size] if transactional_id_pattern_size < 128 else string_size(transactional_id_pattern_size), transactional_id_pattern_raw)
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags), section)
+                return b"".join(out)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class TransactionState(Structure, gc=False):
@@ -53,3 +65,77 @@ class ListTransactionsResponse(Message, gc=False):
     transaction_states: list[TransactionState] = []
     """[]TransactionState, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
+                unknown_state_filters: tuple[str, ...]
+                unknown_state_filters, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                transaction_states: list[TransactionState]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                transaction_states = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        transactional_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        transactional_id, pos = long_string(data, pos + 1, size)
+                    producer_id, size = _read_qB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 8 + size
+                        transaction_state = data[pos + 9:end].decode()
+                        pos = end
+                    else:
+                        transaction_state, pos = long_string(data, pos + 9, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    transaction_states.append(TransactionState(transactional_id, producer_id, transaction_state, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListTransactionsResponse(throttle_time_ms, error_code, unknown_state_filters, transaction_states, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                unknown_state_filters = self.unknown_state_filters
+                transaction_states = self.transaction_states
+                transaction_states_size = len(transaction_states) + 1
+                out += (_write_ih(self.throttle_time_ms, self.error_code), write_compact_strings(unknown_state_filters), SIZES[transaction_states_size] if transaction_states_size < 128 else uvarint(transaction_states_size))
+                for item in transaction_states:
+                    transactional_id_raw = item.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                    transaction_state_raw = item.transaction_state.encode()
+                    transaction_state_size = len(transaction_state_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qB(item.producer_id, transaction_state_size) if transaction_state_size < 128 else _write_q(item.producer_id) + string_size(transaction_state_size), transaction_state_raw, _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

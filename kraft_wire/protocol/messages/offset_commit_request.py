@@ -3,11 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_iq = struct.Struct(">iq").unpack_from
+_read_iqiB = struct.Struct(">iqiB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_iq = struct.Struct(">iq").pack
+_write_iqi = struct.Struct(">iqi").pack
+_write_iqiB = struct.Struct(">iqiB").pack
+_write_q = struct.Struct(">q").pack
 
 
 class OffsetCommitRequestPartition(Structure, gc=False):
@@ -82,3 +105,266 @@ class OffsetCommitRequest(Message, gc=False):
     topics: list[OffsetCommitRequestTopic] = []
     """[]OffsetCommitRequestTopic, versions 2 to 10."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitRequest, int]:
+        start = pos
+        try:
+            if 8 <= version <= 10:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                generation_id_or_member_epoch, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    member_id = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                group_instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_instance_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_instance_id = None
+                    pos = pos + 1
+                else:
+                    group_instance_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                topics: list[OffsetCommitRequestTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    name: str
+                    if version <= 9:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        name = name_2
+                    else:
+                        name = ''
+                    topic_id: Uuid
+                    if version >= 10:
+                        topic_id_2 = data[pos : pos + 16]
+                        pos += 16
+                        topic_id = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[OffsetCommitRequestPartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(data, pos)
+                        committed_metadata: str | None
+                        if 0 < size < 128:
+                            end = pos + 16 + size
+                            committed_metadata = data[pos + 17:end].decode()
+                            pos = end
+                        elif size == 0:
+                            committed_metadata = None
+                            pos = pos + 17
+                        else:
+                            committed_metadata, pos = long_string(data, pos + 17, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(OffsetCommitRequestPartition(partition_index, committed_offset, committed_leader_epoch, committed_metadata, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(OffsetCommitRequestTopic(name, topic_id, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return OffsetCommitRequest(group_id, generation_id_or_member_epoch, member_id, group_instance_id, -1, topics, unknown_3), pos + 1
+            if 2 <= version <= 7:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_id_or_member_epoch_2, size = _read_ih(data, pos)
+                if size >= 0:
+                    end = pos + 6 + size
+                    member_id_2 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                group_instance_id_2: str | None
+                if version >= 7:
+                    size, = _read_h(data, pos)
+                    group_instance_id_3: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_instance_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        group_instance_id_3 = None
+                        pos = pos + 2
+                    group_instance_id_2 = group_instance_id_3
+                else:
+                    group_instance_id_2 = None
+                retention_time_ms: int
+                if version <= 4:
+                    retention_time_ms_2, = _read_q(data, pos)
+                    pos += 8
+                    retention_time_ms = retention_time_ms_2
+                else:
+                    retention_time_ms = -1
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[OffsetCommitRequestTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[OffsetCommitRequestPartition]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, committed_offset_2 = _read_iq(data, pos)
+                        pos += 12
+                        committed_leader_epoch_2: int
+                        if version >= 6:
+                            committed_leader_epoch_3, = _read_i(data, pos)
+                            pos += 4
+                            committed_leader_epoch_2 = committed_leader_epoch_3
+                        else:
+                            committed_leader_epoch_2 = -1
+                        size, = _read_h(data, pos)
+                        committed_metadata_2: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            committed_metadata_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            committed_metadata_2 = None
+                            pos = pos + 2
+                        partitions_2.append(OffsetCommitRequestPartition(partition_index_2, committed_offset_2, committed_leader_epoch_2, committed_metadata_2))
+                    topics_2.append(OffsetCommitRequestTopic(name_3, Uuid.ZERO, partitions_2))
+                if pos <= len(data):
+                    return OffsetCommitRequest(group_id_2, generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, retention_time_ms, topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 8 <= version <= 10:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                if self.group_instance_id is None:
+                    group_instance_id_raw = b""
+                    group_instance_id_size = 0
+                else:
+                    group_instance_id_raw = self.group_instance_id.encode()
+                    group_instance_id_size = len(group_instance_id_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id_or_member_epoch, member_id_size) if member_id_size < 128 else _write_i(self.generation_id_or_member_epoch) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    if version <= 9:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (_write_16s(item.topic_id) if version >= 10 else b"", SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if item_2.committed_metadata is None:
+                            committed_metadata_raw = b""
+                            committed_metadata_size = 0
+                        else:
+                            committed_metadata_raw = item_2.committed_metadata.encode()
+                            committed_metadata_size = len(committed_metadata_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_iqiB(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch, committed_metadata_size) if committed_metadata_size < 128 else _write_iqi(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch) + string_size(committed_metadata_size), committed_metadata_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 2 <= version <= 7:
+                if version < 7 and (self.group_instance_id is not None):
+                    refuse()
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2)
+                member_id_raw_2 = self.member_id.encode()
+                member_id_size_2 = len(member_id_raw_2)
+                out += (_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id_or_member_epoch, member_id_size_2), member_id_raw_2)
+                if version >= 7:
+                    if self.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = -1
+                    else:
+                        group_instance_id_raw_2 = self.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2)
+                    out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out += (_write_q(self.retention_time_ms) if version <= 4 else b"", _write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.committed_metadata is None:
+                            committed_metadata_raw_2 = b""
+                            committed_metadata_size_2 = -1
+                        else:
+                            committed_metadata_raw_2 = item_4.committed_metadata.encode()
+                            committed_metadata_size_2 = len(committed_metadata_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_iq(item_4.partition_index, item_4.committed_offset), _write_i(item_4.committed_leader_epoch) if version >= 6 else b"", _write_h(committed_metadata_size_2), committed_metadata_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

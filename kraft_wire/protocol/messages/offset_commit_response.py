@@ -3,11 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class OffsetCommitResponsePartition(Structure, gc=False):
@@ -64,3 +82,148 @@ class OffsetCommitResponse(Message, gc=False):
     topics: list[OffsetCommitResponseTopic] = []
     """[]OffsetCommitResponseTopic, versions 2 to 10."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitResponse, int]:
+        start = pos
+        try:
+            if 8 <= version <= 10:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[OffsetCommitResponseTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    name: str
+                    if version <= 9:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        name = name_2
+                    else:
+                        name = ''
+                    topic_id: Uuid
+                    if version >= 10:
+                        topic_id_2 = data[pos : pos + 16]
+                        pos += 16
+                        topic_id = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[OffsetCommitResponsePartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code, tags = _read_ihB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                            pos -= 7
+                        pos += 7
+                        partitions.append(OffsetCommitResponsePartition(partition_index, error_code, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(OffsetCommitResponseTopic(name, topic_id, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return OffsetCommitResponse(throttle_time_ms, topics, unknown_3), pos + 1
+            if 2 <= version <= 7:
+                throttle_time_ms_2: int
+                if version >= 3:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: list[OffsetCommitResponseTopic]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[OffsetCommitResponsePartition]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index_2, error_code_2 = _read_ih(data, pos)
+                        pos += 6
+                        partitions_2.append(OffsetCommitResponsePartition(partition_index_2, error_code_2))
+                    topics_2.append(OffsetCommitResponseTopic(name_3, Uuid.ZERO, partitions_2))
+                return OffsetCommitResponse(throttle_time_ms_2, topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 8 <= version <= 10:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    if version <= 9:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (_write_16s(item.topic_id) if version >= 10 else b"", SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 2 <= version <= 7:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out += (_write_i(self.throttle_time_ms) if version >= 3 else b"", _write_i(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_ih(item_4.partition_index, item_4.error_code))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_string, long_uvarint, refuse
+from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_read_qiB = struct.Struct(">qiB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
+_write_qi = struct.Struct(">qi").pack
+_write_qiB = struct.Struct(">qiB").pack
 
 
 class OffsetCommitValue(Message, gc=False):
@@ -41,3 +58,180 @@ class OffsetCommitValue(Message, gc=False):
     topic_id: Uuid = Uuid.ZERO
     """uuid, version 4, tag 0, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> OffsetCommitValue:
+        try:
+            if version == 4:
+                offset, leader_epoch, size = _read_qiB(data, 0)
+                if 0 < size < 128:
+                    end = 12 + size
+                    metadata = data[13:end].decode()
+                    pos = end
+                else:
+                    metadata, pos = long_string(data, 13, size)
+                commit_timestamp, tags = _read_qB(data, pos)
+                pos += 9
+                topic_id: Uuid
+                topic_id = Uuid.ZERO
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            topic_id_2 = data[pos : pos + 16]
+                            pos += 16
+                            topic_id = as_uuid(Uuid, topic_id_2)
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown)
+            if 0 <= version <= 3:
+                offset_2, = _read_q(data, 0)
+                pos = 8
+                leader_epoch_2: int
+                if version >= 3:
+                    leader_epoch_3, = _read_i(data, pos)
+                    pos += 4
+                    leader_epoch_2 = leader_epoch_3
+                else:
+                    leader_epoch_2 = -1
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    metadata_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp_2, = _read_q(data, pos)
+                pos += 8
+                expire_timestamp: int
+                if version == 1:
+                    expire_timestamp_2, = _read_q(data, pos)
+                    pos += 8
+                    expire_timestamp = expire_timestamp_2
+                else:
+                    expire_timestamp = -1
+                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, expire_timestamp, Uuid.ZERO)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetCommitValue, int]:
+        start = pos
+        try:
+            if version == 4:
+                offset, leader_epoch, size = _read_qiB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 12 + size
+                    metadata = data[pos + 13:end].decode()
+                    pos = end
+                else:
+                    metadata, pos = long_string(data, pos + 13, size)
+                commit_timestamp, tags = _read_qB(data, pos)
+                pos += 9
+                topic_id: Uuid
+                topic_id = Uuid.ZERO
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            topic_id_2 = data[pos : pos + 16]
+                            pos += 16
+                            topic_id = as_uuid(Uuid, topic_id_2)
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown), pos
+            if 0 <= version <= 3:
+                offset_2, = _read_q(data, pos)
+                pos += 8
+                leader_epoch_2: int
+                if version >= 3:
+                    leader_epoch_3, = _read_i(data, pos)
+                    pos += 4
+                    leader_epoch_2 = leader_epoch_3
+                else:
+                    leader_epoch_2 = -1
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    metadata_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp_2, = _read_q(data, pos)
+                pos += 8
+                expire_timestamp: int
+                if version == 1:
+                    expire_timestamp_2, = _read_q(data, pos)
+                    pos += 8
+                    expire_timestamp = expire_timestamp_2
+                else:
+                    expire_timestamp = -1
+                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, expire_timestamp, Uuid.ZERO), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 4:
+                metadata_raw = self.metadata.encode()
+                metadata_size = len(metadata_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.topic_id != Uuid.ZERO:
+                    known: list[tuple[int, bytes]] = []
+                    if self.topic_id != Uuid.ZERO:
+                        known.append((0, _write_16s(self.topic_id)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_qiB(self.offset, self.leader_epoch, metadata_size) if metadata_size < 128 else _write_qi(self.offset, self.leader_epoch) + string_size(metadata_size), metadata_raw, _write_qB(self.commit_timestamp, tags), section))
+            if 0 <= version <= 3:
+                metadata_raw_2 = self.metadata.encode()
+                metadata_size_2 = len(metadata_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_q(self.offset), _write_i(self.leader_epoch) if version >= 3 else b"", _write_h(metadata_size_2), metadata_raw_2, _write_q(self.commit_timestamp), _write_q(self.expire_timestamp) if version == 1 else b""))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

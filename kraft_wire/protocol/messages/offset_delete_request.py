@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
 
 
 class OffsetDeleteRequestPartition(Structure, gc=False):
@@ -51,3 +59,64 @@ class OffsetDeleteRequest(Message, gc=False):
     """string, version 0."""
     topics: list[OffsetDeleteRequestTopic] = []
     """[]OffsetDeleteRequestTopic, version 0."""
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                size, = _read_i(data, pos)
+                pos += 4
+                topics: list[OffsetDeleteRequestTopic]
+                topics = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions: list[OffsetDeleteRequestPartition]
+                    partitions = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index, = _read_i(data, pos)
+                        pos += 4
+                        partitions.append(OffsetDeleteRequestPartition(partition_index))
+                    topics.append(OffsetDeleteRequestTopic(name, partitions))
+                return OffsetDeleteRequest(group_id, topics), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw)
+                topics = self.topics
+                topics_size = len(topics)
+                out += (_write_h(group_id_size), group_id_raw, _write_i(topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw)
+                    partitions = item.partitions
+                    partitions_size = len(partitions)
+                    out += (_write_h(name_size), name_raw, _write_i(partitions_size))
+                    for item_2 in partitions:
+                        out.append(_write_i(item_2.partition_index))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

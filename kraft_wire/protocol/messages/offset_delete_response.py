@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hii = struct.Struct(">hii").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_hii = struct.Struct(">hii").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
 
 
 class OffsetDeleteResponsePartition(Structure, gc=False):
@@ -57,3 +69,55 @@ class OffsetDeleteResponse(Message, gc=False):
     """int32, in milliseconds, version 0, ignored where absent."""
     topics: list[OffsetDeleteResponseTopic] = []
     """[]OffsetDeleteResponseTopic, version 0."""
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetDeleteResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                error_code, throttle_time_ms, size = _read_hii(data, pos)
+                pos += 10
+                topics: list[OffsetDeleteResponseTopic]
+                topics = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions: list[OffsetDeleteResponsePartition]
+                    partitions = []
+                    for _ in range(check_count(data, pos, size)):
+                        partition_index, error_code_2 = _read_ih(data, pos)
+                        pos += 6
+                        partitions.append(OffsetDeleteResponsePartition(partition_index, error_code_2))
+                    topics.append(OffsetDeleteResponseTopic(name, partitions))
+                return OffsetDeleteResponse(error_code, throttle_time_ms, topics), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                topics = self.topics
+                topics_size = len(topics)
+                out.append(_write_hii(self.error_code, self.throttle_time_ms, topics_size))
+                for item in topics:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw)
+                    partitions = item.partitions
+                    partitions_size = len(partitions)
+                    out += (_write_h(name_size), name_raw, _write_i(partitions_size))
+                    for item_2 in partitions:
+                        out.append(_write_ih(item_2.partition_index, item_2.error_code))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

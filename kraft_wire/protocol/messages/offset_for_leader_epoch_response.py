@@ -3,10 +3,29 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hiiq = struct.Struct(">hiiq").unpack_from
+_read_hiiqB = struct.Struct(">hiiqB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hiiq = struct.Struct(">hiiq").pack
+_write_hiiqB = struct.Struct(">hiiqB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class EpochEndOffset(Structure, gc=False):
@@ -66,3 +85,127 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
     topics: list[OffsetForLeaderTopicResult] = []
     """[]OffsetForLeaderTopicResult, versions 2 to 4."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetForLeaderEpochResponse, int]:
+        start = pos
+        try:
+            if version == 4:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                topics: list[OffsetForLeaderTopicResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[EpochEndOffset]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        error_code, partition, leader_epoch, end_offset, tags = _read_hiiqB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 19, tags)
+                            pos -= 19
+                        pos += 19
+                        partitions.append(EpochEndOffset(error_code, partition, leader_epoch, end_offset, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(OffsetForLeaderTopicResult(topic, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return OffsetForLeaderEpochResponse(throttle_time_ms, topics, unknown_3), pos + 1
+            if 2 <= version <= 3:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
+                topics_2: list[OffsetForLeaderTopicResult]
+                topics_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_2: list[EpochEndOffset]
+                    partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        error_code_2, partition_2, leader_epoch_2, end_offset_2 = _read_hiiq(data, pos)
+                        pos += 18
+                        partitions_2.append(EpochEndOffset(error_code_2, partition_2, leader_epoch_2, end_offset_2))
+                    topics_2.append(OffsetForLeaderTopicResult(topic_2, partitions_2))
+                return OffsetForLeaderEpochResponse(throttle_time_ms_2, topics_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 4:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                for item in topics:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_hiiqB(item_2.error_code, item_2.partition, item_2.leader_epoch, item_2.end_offset, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 2 <= version <= 3:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2)
+                out.append(_write_ii(self.throttle_time_ms, topics_size_2))
+                for item_3 in topics_2:
+                    topic_raw_2 = item_3.topic.encode()
+                    topic_size_2 = len(topic_raw_2)
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2)
+                    out += (_write_h(topic_size_2), topic_raw_2, _write_i(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_hiiq(item_4.error_code, item_4.partition, item_4.leader_epoch, item_4.end_offset))
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

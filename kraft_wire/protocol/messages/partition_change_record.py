@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_b = struct.Struct(">b").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_i16sB = struct.Struct(">i16sB").unpack_from
+_write_b = struct.Struct(">b").pack
+_write_i = struct.Struct(">i").pack
+_write_i16sB = struct.Struct(">i16sB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class PartitionChangeRecord(Message, gc=False):
@@ -56,3 +69,353 @@ class PartitionChangeRecord(Message, gc=False):
     last_known_elr: tuple[int, ...] | None = None
     """[]int32, version 2, nullable, tag 7."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> PartitionChangeRecord:
+        try:
+            if 0 <= version <= 2:
+                partition_id, topic_id, tags = _read_i16sB(data, 0)
+                pos = 21
+                isr: tuple[int, ...] | None
+                isr = None
+                leader: int
+                leader = -2
+                replicas: tuple[int, ...] | None
+                replicas = None
+                removing_replicas: tuple[int, ...] | None
+                removing_replicas = None
+                adding_replicas: tuple[int, ...] | None
+                adding_replicas = None
+                leader_recovery_state: int
+                leader_recovery_state = -1
+                directories: tuple[Uuid, ...] | None
+                directories = None
+                eligible_leader_replicas: tuple[int, ...] | None
+                eligible_leader_replicas = None
+                last_known_elr: tuple[int, ...] | None
+                last_known_elr = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            pos += 1
+                            isr_2: tuple[int, ...] | None
+                            if size == 0:
+                                isr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    isr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    isr_2, pos = long_array(data, pos, size, "i")
+                            isr = isr_2
+                        elif tag == 1:
+                            leader_2, = _read_i(data, pos)
+                            pos += 4
+                            leader = leader_2
+                        elif tag == 2:
+                            size = data[pos]
+                            pos += 1
+                            replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    replicas_2, pos = long_array(data, pos, size, "i")
+                            replicas = replicas_2
+                        elif tag == 3:
+                            size = data[pos]
+                            pos += 1
+                            removing_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                removing_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    removing_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                            removing_replicas = removing_replicas_2
+                        elif tag == 4:
+                            size = data[pos]
+                            pos += 1
+                            adding_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                adding_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    adding_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                            adding_replicas = adding_replicas_2
+                        elif tag == 5:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                            leader_recovery_state = leader_recovery_state_2
+                        elif tag == 8 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            directories_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                directories_2 = None
+                            else:
+                                directories_2, pos = read_compact_uuids(data, pos, size)
+                            directories = directories_2
+                        elif tag == 6 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            eligible_leader_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                eligible_leader_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
+                            eligible_leader_replicas = eligible_leader_replicas_2
+                        elif tag == 7 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            last_known_elr_2: tuple[int, ...] | None
+                            if size == 0:
+                                last_known_elr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
+                            last_known_elr = last_known_elr_2
+                        elif tag < 9:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PartitionChangeRecord, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                partition_id, topic_id, tags = _read_i16sB(data, pos)
+                pos += 21
+                isr: tuple[int, ...] | None
+                isr = None
+                leader: int
+                leader = -2
+                replicas: tuple[int, ...] | None
+                replicas = None
+                removing_replicas: tuple[int, ...] | None
+                removing_replicas = None
+                adding_replicas: tuple[int, ...] | None
+                adding_replicas = None
+                leader_recovery_state: int
+                leader_recovery_state = -1
+                directories: tuple[Uuid, ...] | None
+                directories = None
+                eligible_leader_replicas: tuple[int, ...] | None
+                eligible_leader_replicas = None
+                last_known_elr: tuple[int, ...] | None
+                last_known_elr = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            size = data[pos]
+                            pos += 1
+                            isr_2: tuple[int, ...] | None
+                            if size == 0:
+                                isr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    isr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    isr_2, pos = long_array(data, pos, size, "i")
+                            isr = isr_2
+                        elif tag == 1:
+                            leader_2, = _read_i(data, pos)
+                            pos += 4
+                            leader = leader_2
+                        elif tag == 2:
+                            size = data[pos]
+                            pos += 1
+                            replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    replicas_2, pos = long_array(data, pos, size, "i")
+                            replicas = replicas_2
+                        elif tag == 3:
+                            size = data[pos]
+                            pos += 1
+                            removing_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                removing_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    removing_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                            removing_replicas = removing_replicas_2
+                        elif tag == 4:
+                            size = data[pos]
+                            pos += 1
+                            adding_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                adding_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    adding_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                            adding_replicas = adding_replicas_2
+                        elif tag == 5:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                            leader_recovery_state = leader_recovery_state_2
+                        elif tag == 8 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            directories_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                directories_2 = None
+                            else:
+                                directories_2, pos = read_compact_uuids(data, pos, size)
+                            directories = directories_2
+                        elif tag == 6 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            eligible_leader_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                eligible_leader_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
+                            eligible_leader_replicas = eligible_leader_replicas_2
+                        elif tag == 7 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            last_known_elr_2: tuple[int, ...] | None
+                            if size == 0:
+                                last_known_elr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
+                            last_known_elr = last_known_elr_2
+                        elif tag < 9:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.directories is not None):
+                    refuse()
+                if version < 2 and (self.eligible_leader_replicas is not None):
+                    refuse()
+                if version < 2 and (self.last_known_elr is not None):
+                    refuse()
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.isr is not None or self.leader != -2 or self.replicas is not None or self.removing_replicas is not None or self.adding_replicas is not None or self.leader_recovery_state != -1 or version >= 2 and (self.eligible_leader_replicas is not None) or version >= 2 and (self.last_known_elr is not None) or version >= 1 and (self.directories is not None):
+                    known: list[tuple[int, bytes]] = []
+                    if self.isr is not None:
+                        isr = self.isr
+                        isr_size = len(isr) + 1
+                        known.append((0, _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i")))
+                    if self.leader != -2:
+                        known.append((1, _write_i(self.leader)))
+                    if self.replicas is not None:
+                        replicas = self.replicas
+                        replicas_size = len(replicas) + 1
+                        known.append((2, _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i")))
+                    if self.removing_replicas is not None:
+                        removing_replicas = self.removing_replicas
+                        removing_replicas_size = len(removing_replicas) + 1
+                        known.append((3, _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i")))
+                    if self.adding_replicas is not None:
+                        adding_replicas = self.adding_replicas
+                        adding_replicas_size = len(adding_replicas) + 1
+                        known.append((4, _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i")))
+                    if self.leader_recovery_state != -1:
+                        known.append((5, _write_b(self.leader_recovery_state)))
+                    if version >= 2 and (self.eligible_leader_replicas is not None):
+                        eligible_leader_replicas = self.eligible_leader_replicas
+                        eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
+                        known.append((6, _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i")))
+                    if version >= 2 and (self.last_known_elr is not None):
+                        last_known_elr = self.last_known_elr
+                        last_known_elr_size = len(last_known_elr) + 1
+                        known.append((7, _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i")))
+                    if version >= 1 and (self.directories is not None):
+                        directories = self.directories
+                        known.append((8, write_compact_uuids(directories)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_i16sB(self.partition_id, self.topic_id, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_b = struct.Struct(">b").unpack_from
+_read_i16sB = struct.Struct(">i16sB").unpack_from
+_read_iii = struct.Struct(">iii").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_i16s = struct.Struct(">i16s").pack
+_write_iii = struct.Struct(">iii").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class PartitionRecord(Message, gc=False):
@@ -62,3 +76,278 @@ class PartitionRecord(Message, gc=False):
     last_known_elr: tuple[int, ...] | None = None
     """[]int32, version 2, nullable, tag 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> PartitionRecord:
+        try:
+            if 0 <= version <= 2:
+                partition_id, topic_id, size = _read_i16sB(data, 0)
+                pos = 21
+                replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    replicas, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                isr: tuple[int, ...]
+                if 0 < size < SHORT:
+                    isr = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    isr, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                removing_replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    removing_replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    removing_replicas, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                adding_replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    adding_replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    adding_replicas, pos = long_array(data, pos, size, "i")
+                leader, leader_epoch, partition_epoch = _read_iii(data, pos)
+                pos += 12
+                directories: tuple[Uuid, ...]
+                if version >= 1:
+                    size = data[pos]
+                    pos += 1
+                    directories_2: tuple[Uuid, ...]
+                    directories_2, pos = read_compact_uuids(data, pos, size)
+                    directories = directories_2
+                else:
+                    directories = ()
+                tags = data[pos]
+                pos += 1
+                leader_recovery_state: int
+                leader_recovery_state = 0
+                eligible_leader_replicas: tuple[int, ...] | None
+                eligible_leader_replicas = None
+                last_known_elr: tuple[int, ...] | None
+                last_known_elr = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                            leader_recovery_state = leader_recovery_state_2
+                        elif tag == 1 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            eligible_leader_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                eligible_leader_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
+                            eligible_leader_replicas = eligible_leader_replicas_2
+                        elif tag == 2 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            last_known_elr_2: tuple[int, ...] | None
+                            if size == 0:
+                                last_known_elr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
+                            last_known_elr = last_known_elr_2
+                        elif tag < 3:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PartitionRecord, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                partition_id, topic_id, size = _read_i16sB(data, pos)
+                pos += 21
+                replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    replicas, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                isr: tuple[int, ...]
+                if 0 < size < SHORT:
+                    isr = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    isr, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                removing_replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    removing_replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    removing_replicas, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                adding_replicas: tuple[int, ...]
+                if 0 < size < SHORT:
+                    adding_replicas = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    adding_replicas, pos = long_array(data, pos, size, "i")
+                leader, leader_epoch, partition_epoch = _read_iii(data, pos)
+                pos += 12
+                directories: tuple[Uuid, ...]
+                if version >= 1:
+                    size = data[pos]
+                    pos += 1
+                    directories_2: tuple[Uuid, ...]
+                    directories_2, pos = read_compact_uuids(data, pos, size)
+                    directories = directories_2
+                else:
+                    directories = ()
+                tags = data[pos]
+                pos += 1
+                leader_recovery_state: int
+                leader_recovery_state = 0
+                eligible_leader_replicas: tuple[int, ...] | None
+                eligible_leader_replicas = None
+                last_known_elr: tuple[int, ...] | None
+                last_known_elr = None
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                            leader_recovery_state = leader_recovery_state_2
+                        elif tag == 1 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            eligible_leader_replicas_2: tuple[int, ...] | None
+                            if size == 0:
+                                eligible_leader_replicas_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
+                            eligible_leader_replicas = eligible_leader_replicas_2
+                        elif tag == 2 and version >= 2:
+                            size = data[pos]
+                            pos += 1
+                            last_known_elr_2: tuple[int, ...] | None
+                            if size == 0:
+                                last_known_elr_2 = None
+                            else:
+                                if 0 < size < SHORT:
+                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    pos += 4 * size - 4
+                                else:
+                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
+                            last_known_elr = last_known_elr_2
+                        elif tag < 3:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 2:
+                out = []
+                if version < 1 and (self.directories is None or self.directories):
+                    refuse()
+                if version < 2 and (self.eligible_leader_replicas is not None):
+                    refuse()
+                if version < 2 and (self.last_known_elr is not None):
+                    refuse()
+                replicas = self.replicas
+                replicas_size = len(replicas) + 1
+                isr = self.isr
+                isr_size = len(isr) + 1
+                removing_replicas = self.removing_replicas
+                removing_replicas_size = len(removing_replicas) + 1
+                adding_replicas = self.adding_replicas
+                adding_replicas_size = len(adding_replicas) + 1
+                out += (_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_iii(self.leader, self.leader_epoch, self.partition_epoch))
+                if version >= 1:
+                    directories = self.directories
+                    out.append(write_compact_uuids(directories))
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.leader_recovery_state != 0 or version >= 2 and (self.eligible_leader_replicas is not None) or version >= 2 and (self.last_known_elr is not None):
+                    known: list[tuple[int, bytes]] = []
+                    if self.leader_recovery_state != 0:
+                        known.append((0, _write_b(self.leader_recovery_state)))
+                    if version >= 2 and (self.eligible_leader_replicas is not None):
+                        eligible_leader_replicas = self.eligible_leader_replicas
+                        eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
+                        known.append((1, _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i")))
+                    if version >= 2 and (self.last_known_elr is not None):
+                        last_known_elr = self.last_known_elr
+                        last_known_elr_size = len(last_known_elr) + 1
+                        known.append((2, _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i")))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_B(tags), section)
+                return b"".join(out)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,32 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_hiB = struct.Struct(">hiB").unpack_from
+_read_hii = struct.Struct(">hii").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_hi = struct.Struct(">hi").pack
+_write_hiB = struct.Struct(">hiB").pack
+_write_hii = struct.Struct(">hii").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class PartitionProduceData(Structure, gc=False):
@@ -70,3 +91,204 @@ class ProduceRequest(Message, gc=False):
     topic_data: list[TopicProduceData] = []
     """[]TopicProduceData, versions 3 to 13."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
+        start = pos
+        try:
+            if 9 <= version <= 13:
+                size = data[pos]
+                transactional_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id = None
+                    pos = pos + 1
+                else:
+                    transactional_id, pos = long_string(data, pos + 1, size)
+                acks, timeout_ms, size = _read_hiB(data, pos)
+                pos += 7
+                topic_data: list[TopicProduceData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topic_data = []
+                for _ in range(size - 1):
+                    name: str
+                    if version <= 12:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        name = name_2
+                    else:
+                        name = ''
+                    topic_id: Uuid
+                    if version >= 13:
+                        topic_id_2 = data[pos : pos + 16]
+                        pos += 16
+                        topic_id = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partition_data: list[PartitionProduceData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partition_data = []
+                    for _ in range(size - 1):
+                        index, size = _read_iB(data, pos)
+                        pos += 5
+                        records: bytes | None
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            records = data[pos:end]
+                            pos = end
+                        else:
+                            records = None
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partition_data.append(PartitionProduceData(index, records, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topic_data.append(TopicProduceData(name, topic_id, partition_data, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ProduceRequest(transactional_id, acks, timeout_ms, topic_data, unknown_3), pos + 1
+            if 3 <= version <= 8:
+                size, = _read_h(data, pos)
+                transactional_id_2: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    transactional_id_2 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    transactional_id_2 = None
+                    pos = pos + 2
+                acks_2, timeout_ms_2, size = _read_hii(data, pos)
+                pos += 10
+                topic_data_2: list[TopicProduceData]
+                topic_data_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partition_data_2: list[PartitionProduceData]
+                    partition_data_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        index_2, size = _read_ii(data, pos)
+                        pos += 8
+                        records_2: bytes | None
+                        if size >= 0:
+                            end = pos + size
+                            records_2 = data[pos:end]
+                            pos = end
+                        else:
+                            records_2 = None
+                        partition_data_2.append(PartitionProduceData(index_2, records_2))
+                    topic_data_2.append(TopicProduceData(name_3, Uuid.ZERO, partition_data_2))
+                if pos <= len(data):
+                    return ProduceRequest(transactional_id_2, acks_2, timeout_ms_2, topic_data_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 9 <= version <= 13:
+                if self.transactional_id is None:
+                    transactional_id_raw = b""
+                    transactional_id_size = 0
+                else:
+                    transactional_id_raw = self.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                topic_data = self.topic_data
+                topic_data_size = len(topic_data) + 1
+                out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_hiB(self.acks, self.timeout_ms, topic_data_size) if topic_data_size < 128 else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size))
+                for item in topic_data:
+                    if version <= 12:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
+                    partition_data = item.partition_data
+                    partition_data_size = len(partition_data) + 1
+                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partition_data_size] if partition_data_size < 128 else uvarint(partition_data_size))
+                    for item_2 in partition_data:
+                        if item_2.records is None:
+                            records_raw = b""
+                            records_size = 0
+                        else:
+                            records_raw = item_2.records
+                            records_size = len(records_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_iB(item_2.index, records_size) if records_size < 128 else _write_i(item_2.index) + uvarint(records_size), records_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+            if 3 <= version <= 8:
+                if self.transactional_id is None:
+                    transactional_id_raw_2 = b""
+                    transactional_id_size_2 = -1
+                else:
+                    transactional_id_raw_2 = self.transactional_id.encode()
+                    transactional_id_size_2 = len(transactional_id_raw_2)
+                topic_data_2 = self.topic_data
+                topic_data_size_2 = len(topic_data_2)
+                out += (_write_h(transactional_id_size_2), transactional_id_raw_2, _write_hii(self.acks, self.timeout_ms, topic_data_size_2))
+                for item_3 in topic_data_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partition_data_2 = item_3.partition_data
+                    partition_data_size_2 = len(partition_data_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_data_size_2))
+                    for item_4 in partition_data_2:
+                        if item_4.records is None:
+                            records_raw_2 = b""
+                            records_size_2 = -1
+                        else:
+                            records_raw_2 = item_4.records
+                            records_size_2 = len(records_raw_2)
+                        if item_4.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_ii(item_4.index, records_size_2), records_raw_2)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

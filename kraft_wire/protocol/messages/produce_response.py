@@ -3,13 +3,38 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_read_ihqq = struct.Struct(">ihqq").unpack_from
+_read_ihqqqB = struct.Struct(">ihqqqB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihqq = struct.Struct(">ihqq").pack
+_write_ihqqq = struct.Struct(">ihqqq").pack
+_write_ihqqqB = struct.Struct(">ihqqqB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_q = struct.Struct(">q").pack
 
 
 class BatchIndexAndErrorMessage(Structure, gc=False):
@@ -141,3 +166,434 @@ class ProduceResponse(Message, gc=False):
     node_endpoints: list[NodeEndpoint] = []
     """[]NodeEndpoint, versions 10 to 13, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
+        start = pos
+        try:
+            if 9 <= version <= 13:
+                size = data[pos]
+                pos += 1
+                responses: list[TopicProduceResponse]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                responses = []
+                for _ in range(size - 1):
+                    name: str
+                    if version <= 12:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        name = name_2
+                    else:
+                        name = ''
+                    topic_id: Uuid
+                    if version >= 13:
+                        topic_id_2 = data[pos : pos + 16]
+                        pos += 16
+                        topic_id = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partition_responses: list[PartitionProduceResponse]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partition_responses = []
+                    for _ in range(size - 1):
+                        index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(data, pos)
+                        pos += 31
+                        record_errors: list[BatchIndexAndErrorMessage]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        record_errors = []
+                        for _ in range(size - 1):
+                            batch_index, size = _read_iB(data, pos)
+                            batch_index_error_message: str | None
+                            if 0 < size < 128:
+                                end = pos + 4 + size
+                                batch_index_error_message = data[pos + 5:end].decode()
+                                pos = end
+                            elif size == 0:
+                                batch_index_error_message = None
+                                pos = pos + 5
+                            else:
+                                batch_index_error_message, pos = long_string(data, pos + 5, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            record_errors.append(BatchIndexAndErrorMessage(batch_index, batch_index_error_message, unknown))
+                        size = data[pos]
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            error_message = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos = pos + 1
+                        else:
+                            error_message, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        pos += 1
+                        current_leader: LeaderIdAndEpoch
+                        current_leader = LeaderIdAndEpoch()
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] = []
+                            for _ in range(tags):
+                                tag = data[pos]
+                                pos += 1
+                                if tag > 127:
+                                    tag, pos = long_uvarint(data, pos)
+                                size = data[pos]
+                                pos += 1
+                                if size > 127:
+                                    size, pos = long_uvarint(data, pos)
+                                if tag == 0 and version >= 10:
+                                    leader_id: int
+                                    leader_epoch: int
+                                    if version >= 10:
+                                        leader_id_2, leader_epoch_2 = _read_ii(data, pos)
+                                        pos += 8
+                                        leader_id = leader_id_2
+                                        leader_epoch = leader_epoch_2
+                                    else:
+                                        leader_id = -1
+                                        leader_epoch = -1
+                                    tags = data[pos]
+                                    unknown_3: UnknownTags = ()
+                                    if tags:
+                                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    current_leader_2 = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                    pos += 1
+                                    current_leader = current_leader_2
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            unknown_2 = tuple(others)
+                            if pos > len(data):
+                                refuse()
+                        partition_responses.append(PartitionProduceResponse(index, error_code, base_offset, log_append_time_ms, log_start_offset, record_errors, error_message, current_leader, unknown_2))
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses.append(TopicProduceResponse(name, topic_id, partition_responses, unknown_4))
+                throttle_time_ms, tags = _read_iB(data, pos)
+                pos += 5
+                node_endpoints: list[NodeEndpoint]
+                node_endpoints = []
+                unknown_5: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 10:
+                            size = data[pos]
+                            pos += 1
+                            node_endpoints_2: list[NodeEndpoint]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            node_endpoints_2 = []
+                            for _ in range(size - 1):
+                                node_id: int
+                                host: str
+                                port: int
+                                rack: str | None
+                                if version >= 10:
+                                    node_id_2, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 5, size)
+                                    port_2, size = _read_iB(data, pos)
+                                    rack_2: str | None
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        rack_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        rack_2 = None
+                                        pos = pos + 5
+                                    else:
+                                        rack_2, pos = long_string(data, pos + 5, size)
+                                    node_id = node_id_2
+                                    host = host_2
+                                    port = port_2
+                                    rack = rack_2
+                                else:
+                                    node_id = 0
+                                    host = ''
+                                    port = 0
+                                    rack = None
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
+                            node_endpoints = node_endpoints_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_5 = tuple(others_2)
+                    if pos > len(data):
+                        refuse()
+                return ProduceResponse(responses, throttle_time_ms, node_endpoints, unknown_5), pos
+            if 3 <= version <= 8:
+                size, = _read_i(data, pos)
+                pos += 4
+                responses_2: list[TopicProduceResponse]
+                responses_2 = []
+                for _ in range(check_count(data, pos, size)):
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partition_responses_2: list[PartitionProduceResponse]
+                    partition_responses_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        index_2, error_code_2, base_offset_2, log_append_time_ms_2 = _read_ihqq(data, pos)
+                        pos += 22
+                        log_start_offset_2: int
+                        if version >= 5:
+                            log_start_offset_3, = _read_q(data, pos)
+                            pos += 8
+                            log_start_offset_2 = log_start_offset_3
+                        else:
+                            log_start_offset_2 = -1
+                        record_errors_2: list[BatchIndexAndErrorMessage]
+                        error_message_2: str | None
+                        if version >= 8:
+                            size, = _read_i(data, pos)
+                            pos += 4
+                            record_errors_3: list[BatchIndexAndErrorMessage]
+                            record_errors_3 = []
+                            for _ in range(check_count(data, pos, size)):
+                                batch_index_2: int
+                                batch_index_error_message_2: str | None
+                                if version >= 8:
+                                    batch_index_3, size = _read_ih(data, pos)
+                                    batch_index_error_message_3: str | None
+                                    if size >= 0:
+                                        end = pos + 6 + size
+                                        batch_index_error_message_3 = data[pos + 6:end].decode()
+                                        pos = end
+                                    else:
+                                        batch_index_error_message_3 = None
+                                        pos = pos + 6
+                                    batch_index_2 = batch_index_3
+                                    batch_index_error_message_2 = batch_index_error_message_3
+                                else:
+                                    batch_index_2 = 0
+                                    batch_index_error_message_2 = None
+                                record_errors_3.append(BatchIndexAndErrorMessage(batch_index_2, batch_index_error_message_2))
+                            size, = _read_h(data, pos)
+                            error_message_3: str | None
+                            if size >= 0:
+                                end = pos + 2 + size
+                                error_message_3 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                error_message_3 = None
+                                pos = pos + 2
+                            record_errors_2 = record_errors_3
+                            error_message_2 = error_message_3
+                        else:
+                            record_errors_2 = []
+                            error_message_2 = None
+                        partition_responses_2.append(PartitionProduceResponse(index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, record_errors_2, error_message_2, LeaderIdAndEpoch()))
+                    responses_2.append(TopicProduceResponse(name_3, Uuid.ZERO, partition_responses_2))
+                throttle_time_ms_2, = _read_i(data, pos)
+                return ProduceResponse(responses_2, throttle_time_ms_2, []), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 9 <= version <= 13:
+                if version < 10 and (self.node_endpoints is None or self.node_endpoints):
+                    refuse()
+                responses = self.responses
+                responses_size = len(responses) + 1
+                out.append(SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                for item in responses:
+                    if version <= 12:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
+                    partition_responses = item.partition_responses
+                    partition_responses_size = len(partition_responses) + 1
+                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partition_responses_size] if partition_responses_size < 128 else uvarint(partition_responses_size))
+                    for item_2 in partition_responses:
+                        if version < 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                            refuse()
+                        record_errors = item_2.record_errors
+                        record_errors_size = len(record_errors) + 1
+                        out.append(_write_ihqqqB(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset, record_errors_size) if record_errors_size < 128 else _write_ihqqq(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset) + uvarint(record_errors_size))
+                        for item_3 in record_errors:
+                            if item_3.batch_index_error_message is None:
+                                batch_index_error_message_raw = b""
+                                batch_index_error_message_size = 0
+                            else:
+                                batch_index_error_message_raw = item_3.batch_index_error_message.encode()
+                                batch_index_error_message_size = len(batch_index_error_message_raw) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_iB(item_3.batch_index, batch_index_error_message_size) if batch_index_error_message_size < 128 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size), batch_index_error_message_raw, _write_B(tags), section)
+                        if item_2.error_message is None:
+                            error_message_raw = b""
+                            error_message_size = 0
+                        else:
+                            error_message_raw = item_2.error_message.encode()
+                            error_message_size = len(error_message_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields or version >= 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                            known: list[tuple[int, bytes]] = []
+                            if version >= 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                                current_leader = item_2.current_leader
+                                if version < 10 and (current_leader.leader_id != -1):
+                                    refuse()
+                                if version < 10 and (current_leader.leader_epoch != -1):
+                                    refuse()
+                                tags_3, section_3 = 0, b""
+                                if current_leader.unknown_tagged_fields:
+                                    tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
+                                known.append((0, b"".join((_write_ii(current_leader.leader_id, current_leader.leader_epoch) if version >= 10 else b"", _write_B(tags_3), section_3))))
+                            tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
+                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw, _write_B(tags_2), section_2)
+                    tags_4, section_4 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_4), section_4)
+                tags_5, section_5 = 0, b""
+                if self.unknown_tagged_fields or version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                    known_2: list[tuple[int, bytes]] = []
+                    if version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                        node_endpoints_payload: list[bytes] = []
+                        node_endpoints = self.node_endpoints
+                        node_endpoints_size = len(node_endpoints) + 1
+                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        for item_4 in node_endpoints:
+                            if version < 10 and (item_4.node_id != 0):
+                                refuse()
+                            if version < 10 and (item_4.host != ''):
+                                refuse()
+                            if version < 10 and (item_4.port != 0):
+                                refuse()
+                            if version < 10 and (item_4.rack is not None):
+                                refuse()
+                            if version >= 10:
+                                host_raw = item_4.host.encode()
+                                host_size = len(host_raw) + 1
+                                if item_4.rack is None:
+                                    rack_raw = b""
+                                    rack_size = 0
+                                else:
+                                    rack_raw = item_4.rack.encode()
+                                    rack_size = len(rack_raw) + 1
+                                node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw)
+                            tags_6, section_6 = 0, b""
+                            if item_4.unknown_tagged_fields:
+                                tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                            node_endpoints_payload += (_write_B(tags_6), section_6)
+                        known_2.append((0, b"".join(node_endpoints_payload)))
+                    tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
+                out += (_write_iB(self.throttle_time_ms, tags_5), section_5)
+                return
+            if 3 <= version <= 8:
+                if self.node_endpoints is None or self.node_endpoints:
+                    refuse()
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2)
+                out.append(_write_i(responses_size_2))
+                for item_5 in responses_2:
+                    name_raw_2 = item_5.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partition_responses_2 = item_5.partition_responses
+                    partition_responses_size_2 = len(partition_responses_2)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_responses_size_2))
+                    for item_6 in partition_responses_2:
+                        if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                            refuse()
+                        out += (_write_ihqq(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms), _write_q(item_6.log_start_offset) if version >= 5 else b"")
+                        if version >= 8:
+                            record_errors_2 = item_6.record_errors
+                            record_errors_size_2 = len(record_errors_2)
+                            out.append(_write_i(record_errors_size_2))
+                            for item_7 in record_errors_2:
+                                if version < 8 and (item_7.batch_index != 0):
+                                    refuse()
+                                if version < 8 and (item_7.batch_index_error_message is not None):
+                                    refuse()
+                                if version >= 8:
+                                    if item_7.batch_index_error_message is None:
+                                        batch_index_error_message_raw_2 = b""
+                                        batch_index_error_message_size_2 = -1
+                                    else:
+                                        batch_index_error_message_raw_2 = item_7.batch_index_error_message.encode()
+                                        batch_index_error_message_size_2 = len(batch_index_error_message_raw_2)
+                                    out += (_write_ih(item_7.batch_index, batch_index_error_message_size_2), batch_index_error_message_raw_2)
+                                if item_7.unknown_tagged_fields:
+                                    refuse()
+                            if item_6.error_message is None:
+                                error_message_raw_2 = b""
+                                error_message_size_2 = -1
+                            else:
+                                error_message_raw_2 = item_6.error_message.encode()
+                                error_message_size_2 = len(error_message_raw_2)
+                            out += (_write_h(error_message_size_2), error_message_raw_2)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                    if item_5.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_i(self.throttle_time_ms))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)
+
+
+_DEFAULT_LeaderIdAndEpoch = LeaderIdAndEpoch()

@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_count
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+
+_read_Ii = struct.Struct(">Ii").unpack_from
+_read_qhiqiqiq = struct.Struct(">qhiqiqiq").unpack_from
+_write_Ii = struct.Struct(">Ii").pack
+_write_qhiqiqiq = struct.Struct(">qhiqiqiq").pack
 
 
 class ProducerEntry(Structure, gc=False):
@@ -58,3 +66,36 @@ class ProducerSnapshot(Message, gc=False):
     """uint32, version 1."""
     producer_entries: list[ProducerEntry] = []
     """[]ProducerEntry, version 1."""
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProducerSnapshot, int]:
+        start = pos
+        try:
+            if version == 1:
+                crc, size = _read_Ii(data, pos)
+                pos += 8
+                producer_entries: list[ProducerEntry]
+                producer_entries = []
+                for _ in range(check_count(data, pos, size)):
+                    producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset = _read_qhiqiqiq(data, pos)
+                    pos += 46
+                    producer_entries.append(ProducerEntry(producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset))
+                return ProducerSnapshot(crc, producer_entries), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                producer_entries = self.producer_entries
+                producer_entries_size = len(producer_entries)
+                out.append(_write_Ii(self.crc, producer_entries_size))
+                for item in producer_entries:
+                    out.append(_write_qhiqiqiq(item.producer_id, item.epoch, item.last_sequence, item.last_offset, item.offset_delta, item.timestamp, item.coordinator_epoch, item.current_txn_first_offset))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_size, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sitbB = struct.Struct(">16si?bB").unpack_from
+_write_16sitb = struct.Struct(">16si?b").pack
+_write_16sitbB = struct.Struct(">16si?bB").pack
+_write_B = struct.Struct(">B").pack
 
 
 class PushTelemetryRequest(Message, gc=False):
@@ -38,3 +48,73 @@ class PushTelemetryRequest(Message, gc=False):
     metrics: bytes = b''
     """bytes, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> PushTelemetryRequest:
+        try:
+            if version == 0:
+                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(data, 0)
+                pos = 23
+                metrics: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    metrics = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return PushTelemetryRequest(as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type, metrics, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PushTelemetryRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(data, pos)
+                pos += 23
+                metrics: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    metrics = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return PushTelemetryRequest(as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type, metrics, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                metrics_raw = self.metrics
+                metrics_size = len(metrics_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_16sitbB(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type, metrics_size) if metrics_size < 128 else _write_16sitb(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type) + uvarint(metrics_size), metrics_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

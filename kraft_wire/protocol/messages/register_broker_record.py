@@ -3,11 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_string, long_uvarint, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sqB = struct.Struct(">16sqB").unpack_from
+_read_HhB = struct.Struct(">HhB").unpack_from
+_read_hhB = struct.Struct(">hhB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_write_16sq = struct.Struct(">16sq").pack
+_write_16sqB = struct.Struct(">16sqB").pack
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_HhB = struct.Struct(">HhB").pack
+_write_hhB = struct.Struct(">hhB").pack
+_write_i = struct.Struct(">i").pack
 
 
 class BrokerEndpoint(Structure, gc=False):
@@ -97,3 +114,192 @@ class RegisterBrokerRecord(Message, gc=False):
     cordoned_log_dirs: tuple[Uuid, ...] | None = None
     """[]uuid, version 4, nullable, tag 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
+        start = pos
+        try:
+            if 0 <= version <= 4:
+                broker_id, = _read_i(data, pos)
+                pos += 4
+                is_migrating_zk_broker: bool
+                if version >= 2:
+                    is_migrating_zk_broker_2 = data[pos] != 0
+                    pos += 1
+                    is_migrating_zk_broker = is_migrating_zk_broker_2
+                else:
+                    is_migrating_zk_broker = False
+                incarnation_id, broker_epoch, size = _read_16sqB(data, pos)
+                pos += 25
+                end_points: list[BrokerEndpoint]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                end_points = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, security_protocol, tags = _read_HhB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    end_points.append(BrokerEndpoint(name, host, port, security_protocol, unknown))
+                size = data[pos]
+                pos += 1
+                features: list[BrokerFeature]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                features = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    features.append(BrokerFeature(name_2, min_supported_version, max_supported_version, unknown_2))
+                size = data[pos]
+                rack: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack = None
+                    pos = pos + 1
+                else:
+                    rack, pos = long_string(data, pos + 1, size)
+                fenced = data[pos] != 0
+                pos += 1
+                in_controlled_shutdown: bool
+                if version >= 1:
+                    in_controlled_shutdown_2 = data[pos] != 0
+                    pos += 1
+                    in_controlled_shutdown = in_controlled_shutdown_2
+                else:
+                    in_controlled_shutdown = False
+                tags = data[pos]
+                pos += 1
+                log_dirs: tuple[Uuid, ...]
+                log_dirs = ()
+                cordoned_log_dirs: tuple[Uuid, ...] | None
+                cordoned_log_dirs = None
+                unknown_3: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 3:
+                            size = data[pos]
+                            pos += 1
+                            log_dirs_2: tuple[Uuid, ...]
+                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            log_dirs = log_dirs_2
+                        elif tag == 1 and version >= 4:
+                            size = data[pos]
+                            pos += 1
+                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
+                            if size == 0:
+                                cordoned_log_dirs_2 = None
+                            else:
+                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
+                            cordoned_log_dirs = cordoned_log_dirs_2
+                        elif tag < 2:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_3 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return RegisterBrokerRecord(broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch, end_points, features, rack, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_3), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 4:
+                if version < 2 and (self.is_migrating_zk_broker):
+                    refuse()
+                if version < 1 and (self.in_controlled_shutdown):
+                    refuse()
+                if version < 3 and (self.log_dirs is None or self.log_dirs):
+                    refuse()
+                if version < 4 and (self.cordoned_log_dirs is not None):
+                    refuse()
+                end_points = self.end_points
+                end_points_size = len(end_points) + 1
+                out += (_write_i(self.broker_id), _write_t(self.is_migrating_zk_broker) if version >= 2 else b"", _write_16sqB(self.incarnation_id, self.broker_epoch, end_points_size) if end_points_size < 128 else _write_16sq(self.incarnation_id, self.broker_epoch) + uvarint(end_points_size))
+                for item in end_points:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                features = self.features
+                features_size = len(features) + 1
+                out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
+                for item_2 in features:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                if self.rack is None:
+                    rack_raw = b""
+                    rack_size = 0
+                else:
+                    rack_raw = self.rack.encode()
+                    rack_size = len(rack_raw) + 1
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields or version >= 3 and (self.log_dirs is None or self.log_dirs) or version >= 4 and (self.cordoned_log_dirs is not None):
+                    known: list[tuple[int, bytes]] = []
+                    if version >= 3 and (self.log_dirs is None or self.log_dirs):
+                        log_dirs = self.log_dirs
+                        known.append((0, write_compact_uuids(log_dirs)))
+                    if version >= 4 and (self.cordoned_log_dirs is not None):
+                        cordoned_log_dirs = self.cordoned_log_dirs
+                        known.append((1, write_compact_uuids(cordoned_log_dirs)))
+                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
+                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"", _write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

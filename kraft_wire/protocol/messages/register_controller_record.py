@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_HhB = struct.Struct(">HhB").unpack_from
+_read_hhB = struct.Struct(">hhB").unpack_from
+_read_i16stB = struct.Struct(">i16s?B").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_HhB = struct.Struct(">HhB").pack
+_write_hhB = struct.Struct(">hhB").pack
+_write_i16st = struct.Struct(">i16s?").pack
+_write_i16stB = struct.Struct(">i16s?B").pack
 
 
 class ControllerEndpoint(Structure, gc=False):
@@ -79,3 +93,103 @@ class RegisterControllerRecord(Message, gc=False):
     features: list[ControllerFeature] = []
     """[]ControllerFeature, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterControllerRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                controller_id, incarnation_id, zk_migration_ready, size = _read_i16stB(data, pos)
+                pos += 22
+                end_points: list[ControllerEndpoint]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                end_points = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, security_protocol, tags = _read_HhB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    end_points.append(ControllerEndpoint(name, host, port, security_protocol, unknown))
+                size = data[pos]
+                pos += 1
+                features: list[ControllerFeature]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                features = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    features.append(ControllerFeature(name_2, min_supported_version, max_supported_version, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return RegisterControllerRecord(controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, end_points, features, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                end_points = self.end_points
+                end_points_size = len(end_points) + 1
+                out.append(_write_i16stB(self.controller_id, self.incarnation_id, self.zk_migration_ready, end_points_size) if end_points_size < 128 else _write_i16st(self.controller_id, self.incarnation_id, self.zk_migration_ready) + uvarint(end_points_size))
+                for item in end_points:
+                    name_raw = item.name.encode()
+                    name_size = len(name_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                features = self.features
+                features_size = len(features) + 1
+                out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
+                for item_2 in features:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,13 +3,34 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_size, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_16siB = struct.Struct(">16siB").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_read_qqiqqB = struct.Struct(">qqiqqB").unpack_from
+_write_16sB = struct.Struct(">16sB").pack
+_write_16siB = struct.Struct(">16siB").pack
+_write_t = struct.Struct(">?").pack
+_write_bB = struct.Struct(">bB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_iqB = struct.Struct(">iqB").pack
+_write_qqiqq = struct.Struct(">qqiqq").pack
+_write_qqiqqB = struct.Struct(">qqiqqB").pack
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -109,3 +130,129 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
     txn_index_empty: bool = False
     """bool, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                id, partition, tags = _read_16siB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
+                id_2, tags = _read_16sB(data, pos + 21)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
+                    pos -= 38
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
+                start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_qqiqqB(data, pos + 38)
+                pos += 75
+                segment_leader_epochs: list[SegmentLeaderEpochEntry]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                segment_leader_epochs = []
+                for _ in range(size - 1):
+                    leader_epoch, offset, tags = _read_iqB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
+                        pos -= 13
+                    pos += 13
+                    segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown_3))
+                segment_size_in_bytes, size = _read_iB(data, pos)
+                pos += 5
+                custom_metadata: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    custom_metadata = data[pos:end]
+                    pos = end
+                else:
+                    custom_metadata = None
+                remote_log_segment_state, tags = _read_bB(data, pos)
+                pos += 2
+                txn_index_empty: bool
+                txn_index_empty = False
+                unknown_4: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            txn_index_empty_2 = data[pos] != 0
+                            pos += 1
+                            txn_index_empty = txn_index_empty_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_4 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return RemoteLogSegmentMetadataRecord(remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_4), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                remote_log_segment_id = self.remote_log_segment_id
+                topic_id_partition = remote_log_segment_id.topic_id_partition
+                name_raw = topic_id_partition.name.encode()
+                name_size = len(name_raw) + 1
+                tags, section = 0, b""
+                if topic_id_partition.unknown_tagged_fields:
+                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
+                tags_2, section_2 = 0, b""
+                if remote_log_segment_id.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
+                segment_leader_epochs = self.segment_leader_epochs
+                segment_leader_epochs_size = len(segment_leader_epochs) + 1
+                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_16sB(remote_log_segment_id.id, tags_2), section_2, _write_qqiqqB(self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms, segment_leader_epochs_size) if segment_leader_epochs_size < 128 else _write_qqiqq(self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms) + uvarint(segment_leader_epochs_size))
+                for item in segment_leader_epochs:
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_iqB(item.leader_epoch, item.offset, tags_3), section_3)
+                if self.custom_metadata is None:
+                    custom_metadata_raw = b""
+                    custom_metadata_size = 0
+                else:
+                    custom_metadata_raw = self.custom_metadata
+                    custom_metadata_size = len(custom_metadata_raw) + 1
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields or self.txn_index_empty:
+                    known: list[tuple[int, bytes]] = []
+                    if self.txn_index_empty:
+                        known.append((0, _write_t(self.txn_index_empty)))
+                    tags_4, section_4 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_iB(self.segment_size_in_bytes, custom_metadata_size) if custom_metadata_size < 128 else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size), custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

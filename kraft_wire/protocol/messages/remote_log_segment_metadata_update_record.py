@@ -3,13 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_size, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_16siB = struct.Struct(">16siB").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_16sB = struct.Struct(">16sB").pack
+_write_16siB = struct.Struct(">16siB").pack
+_write_bB = struct.Struct(">bB").pack
+_write_iq = struct.Struct(">iq").pack
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -75,3 +90,125 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
     remote_log_segment_state: int = 0
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RemoteLogSegmentMetadataUpdateRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    name = data[1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, 1, size)
+                id, partition, tags = _read_16siB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
+                id_2, tags = _read_16sB(data, pos + 21)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
+                    pos -= 38
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
+                broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
+                pos += 51
+                custom_metadata: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    custom_metadata = data[pos:end]
+                    pos = end
+                else:
+                    custom_metadata = None
+                remote_log_segment_state, tags = _read_bB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return RemoteLogSegmentMetadataUpdateRecord(remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                id, partition, tags = _read_16siB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
+                id_2, tags = _read_16sB(data, pos + 21)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
+                    pos -= 38
+                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
+                broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
+                pos += 51
+                custom_metadata: bytes | None
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    custom_metadata = data[pos:end]
+                    pos = end
+                else:
+                    custom_metadata = None
+                remote_log_segment_state, tags = _read_bB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return RemoteLogSegmentMetadataUpdateRecord(remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                remote_log_segment_id = self.remote_log_segment_id
+                topic_id_partition = remote_log_segment_id.topic_id_partition
+                name_raw = topic_id_partition.name.encode()
+                name_size = len(name_raw) + 1
+                tags, section = 0, b""
+                if topic_id_partition.unknown_tagged_fields:
+                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
+                tags_2, section_2 = 0, b""
+                if remote_log_segment_id.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
+                if self.custom_metadata is None:
+                    custom_metadata_raw = b""
+                    custom_metadata_size = 0
+                else:
+                    custom_metadata_raw = self.custom_metadata
+                    custom_metadata_size = len(custom_metadata_raw) + 1
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_16sB(remote_log_segment_id.id, tags_2), section_2, _write_iqB(self.broker_id, self.event_timestamp_ms, custom_metadata_size) if custom_metadata_size < 128 else _write_iq(self.broker_id, self.event_timestamp_ms) + uvarint(custom_metadata_size), custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_3), section_3))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

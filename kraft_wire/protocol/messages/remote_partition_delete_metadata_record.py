@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_16siB = struct.Struct(">16siB").unpack_from
+_read_iqbB = struct.Struct(">iqbB").unpack_from
+_write_16siB = struct.Struct(">16siB").pack
+_write_iqbB = struct.Struct(">iqbB").pack
 
 
 class TopicIdPartitionEntry(Structure, gc=False):
@@ -56,3 +65,81 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
     remote_partition_delete_state: int = 0
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RemotePartitionDeleteMetadataRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    name = data[1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, 1, size)
+                id, partition, tags = _read_16siB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(data, pos + 21)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
+                    pos -= 35
+                return RemotePartitionDeleteMetadataRecord(topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                id, partition, tags = _read_16siB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(data, pos + 21)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
+                    pos -= 35
+                return RemotePartitionDeleteMetadataRecord(topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_2), pos + 35
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                topic_id_partition = self.topic_id_partition
+                name_raw = topic_id_partition.name.encode()
+                name_size = len(name_raw) + 1
+                tags, section = 0, b""
+                if topic_id_partition.unknown_tagged_fields:
+                    tags, section = write_tags((), topic_id_partition.unknown_tagged_fields)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_iqbB(self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state, tags_2), section_2))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_write_B = struct.Struct(">B").pack
 
 
 class RemoveDelegationTokenRecord(Message, gc=False):
@@ -25,3 +31,65 @@ class RemoveDelegationTokenRecord(Message, gc=False):
     token_id: str = ''
     """string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RemoveDelegationTokenRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    token_id = data[1:end].decode()
+                    pos = end
+                else:
+                    token_id, pos = long_string(data, 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return RemoveDelegationTokenRecord(token_id, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveDelegationTokenRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    token_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    token_id, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return RemoveDelegationTokenRecord(token_id, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                token_id_raw = self.token_id.encode()
+                token_id_size = len(token_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+
+_read_i16sB = struct.Struct(">i16sB").unpack_from
+_write_i16sB = struct.Struct(">i16sB").pack
 
 
 class RemoveRaftVoterRequest(Message, gc=False):
@@ -32,3 +39,77 @@ class RemoveRaftVoterRequest(Message, gc=False):
     voter_directory_id: Uuid = Uuid.ZERO
     """uuid, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RemoveRaftVoterRequest:
+        try:
+            if version == 0:
+                size = data[0]
+                cluster_id: str | None
+                if 0 < size < 128:
+                    end = 0 + size
+                    cluster_id = data[1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id = None
+                    pos = 1
+                else:
+                    cluster_id, pos = long_string(data, 1, size)
+                voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                return RemoveRaftVoterRequest(cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveRaftVoterRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                cluster_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id = None
+                    pos = pos + 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                    pos -= 21
+                return RemoveRaftVoterRequest(cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown), pos + 21
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                if self.cluster_id is None:
+                    cluster_id_raw = b""
+                    cluster_id_size = 0
+                else:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i16sB(self.voter_id, self.voter_directory_id, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

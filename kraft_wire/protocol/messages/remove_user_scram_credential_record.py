@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_bB = struct.Struct(">bB").unpack_from
+_write_bB = struct.Struct(">bB").pack
 
 
 class RemoveUserScramCredentialRecord(Message, gc=False):
@@ -28,3 +35,65 @@ class RemoveUserScramCredentialRecord(Message, gc=False):
     mechanism: int = 0
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RemoveUserScramCredentialRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    name = data[1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, 1, size)
+                mechanism, tags = _read_bB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return RemoveUserScramCredentialRecord(name, mechanism, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoveUserScramCredentialRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                mechanism, tags = _read_bB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return RemoveUserScramCredentialRecord(name, mechanism, unknown), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                name_raw = self.name.encode()
+                name_size = len(name_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(self.mechanism, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_hqi = struct.Struct(">hqi").unpack_from
+_read_hqiB = struct.Struct(">hqiB").unpack_from
+_write_hqi = struct.Struct(">hqi").pack
+_write_hqiB = struct.Struct(">hqiB").pack
 
 
 class RenewDelegationTokenResponse(Message, gc=False):
@@ -31,3 +40,58 @@ class RenewDelegationTokenResponse(Message, gc=False):
     throttle_time_ms: int = 0
     """int32, in milliseconds, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RenewDelegationTokenResponse:
+        try:
+            if version == 2:
+                error_code, expiry_timestamp_ms, throttle_time_ms, tags = _read_hqiB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 15, tags)[0]
+                return RenewDelegationTokenResponse(error_code, expiry_timestamp_ms, throttle_time_ms, unknown)
+            if version == 1:
+                error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2 = _read_hqi(data, 0)
+                return RenewDelegationTokenResponse(error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RenewDelegationTokenResponse, int]:
+        start = pos
+        try:
+            if version == 2:
+                error_code, expiry_timestamp_ms, throttle_time_ms, tags = _read_hqiB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                    pos -= 15
+                return RenewDelegationTokenResponse(error_code, expiry_timestamp_ms, throttle_time_ms, unknown), pos + 15
+            if version == 1:
+                error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2 = _read_hqi(data, pos)
+                return RenewDelegationTokenResponse(error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2), pos + 14
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 2:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_hqiB(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms, tags), section))
+            if version == 1:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_hqi(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_hhih = struct.Struct(">hhih").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_hhih = struct.Struct(">hhih").pack
 
 
 class RequestHeader(Message, gc=False):
@@ -34,3 +42,107 @@ class RequestHeader(Message, gc=False):
     client_id: str | None = ''
     """string, versions 1 to 2, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> RequestHeader:
+        try:
+            if version == 2:
+                request_api_key, request_api_version, correlation_id, size = _read_hhih(data, 0)
+                client_id: str | None
+                if size >= 0:
+                    end = 10 + size
+                    client_id = data[10:end].decode()
+                    pos = end
+                else:
+                    client_id = None
+                    pos = 10
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return RequestHeader(request_api_key, request_api_version, correlation_id, client_id, unknown)
+            if version == 1:
+                request_api_key_2, request_api_version_2, correlation_id_2, size = _read_hhih(data, 0)
+                client_id_2: str | None
+                if size >= 0:
+                    end = 10 + size
+                    client_id_2 = data[10:end].decode()
+                    pos = end
+                else:
+                    client_id_2 = None
+                    pos = 10
+                if pos <= len(data):
+                    return RequestHeader(request_api_key_2, request_api_version_2, correlation_id_2, client_id_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RequestHeader, int]:
+        start = pos
+        try:
+            if version == 2:
+                request_api_key, request_api_version, correlation_id, size = _read_hhih(data, pos)
+                client_id: str | None
+                if size >= 0:
+                    end = pos + 10 + size
+                    client_id = data[pos + 10:end].decode()
+                    pos = end
+                else:
+                    client_id = None
+                    pos = pos + 10
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return RequestHeader(request_api_key, request_api_version, correlation_id, client_id, unknown), pos + 1
+            if version == 1:
+                request_api_key_2, request_api_version_2, correlation_id_2, size = _read_hhih(data, pos)
+                client_id_2: str | None
+                if size >= 0:
+                    end = pos + 10 + size
+                    client_id_2 = data[pos + 10:end].decode()
+                    pos = end
+                else:
+                    client_id_2 = None
+                    pos = pos + 10
+                if pos <= len(data):
+                    return RequestHeader(request_api_key_2, request_api_version_2, correlation_id_2, client_id_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 2:
+                if self.client_id is None:
+                    client_id_raw = b""
+                    client_id_size = -1
+                else:
+                    client_id_raw = self.client_id.encode()
+                    client_id_size = len(client_id_raw)
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size), client_id_raw, _write_B(tags), section))
+            if version == 1:
+                if self.client_id is None:
+                    client_id_raw_2 = b""
+                    client_id_size_2 = -1
+                else:
+                    client_id_raw_2 = self.client_id.encode()
+                    client_id_size_2 = len(client_id_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size_2), client_id_raw_2))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

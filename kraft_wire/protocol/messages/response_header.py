@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class ResponseHeader(Message, gc=False):
@@ -25,3 +34,58 @@ class ResponseHeader(Message, gc=False):
     correlation_id: int = 0
     """int32, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ResponseHeader:
+        try:
+            if version == 1:
+                correlation_id, tags = _read_iB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 5, tags)[0]
+                return ResponseHeader(correlation_id, unknown)
+            if version == 0:
+                correlation_id_2, = _read_i(data, 0)
+                return ResponseHeader(correlation_id_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ResponseHeader, int]:
+        start = pos
+        try:
+            if version == 1:
+                correlation_id, tags = _read_iB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return ResponseHeader(correlation_id, unknown), pos + 5
+            if version == 0:
+                correlation_id_2, = _read_i(data, pos)
+                return ResponseHeader(correlation_id_2), pos + 4
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 1:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_iB(self.correlation_id, tags), section))
+            if version == 0:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_i(self.correlation_id)
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_i = struct.Struct(">i").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
 
 
 class SaslAuthenticateRequest(Message, gc=False):
@@ -25,3 +34,103 @@ class SaslAuthenticateRequest(Message, gc=False):
     auth_bytes: bytes = b''
     """bytes, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> SaslAuthenticateRequest:
+        try:
+            if version == 2:
+                size = data[0]
+                pos = 1
+                auth_bytes: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    auth_bytes = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SaslAuthenticateRequest(auth_bytes, unknown)
+            if 0 <= version <= 1:
+                size, = _read_i(data, 0)
+                pos = 4
+                auth_bytes_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return SaslAuthenticateRequest(auth_bytes_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateRequest, int]:
+        start = pos
+        try:
+            if version == 2:
+                size = data[pos]
+                pos += 1
+                auth_bytes: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    auth_bytes = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SaslAuthenticateRequest(auth_bytes, unknown), pos + 1
+            if 0 <= version <= 1:
+                size, = _read_i(data, pos)
+                pos += 4
+                auth_bytes_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return SaslAuthenticateRequest(auth_bytes_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 2:
+                auth_bytes_raw = self.auth_bytes
+                auth_bytes_size = len(auth_bytes_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size), auth_bytes_raw, _write_B(tags), section))
+            if 0 <= version <= 1:
+                auth_bytes_raw_2 = self.auth_bytes
+                auth_bytes_size_2 = len(auth_bytes_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_i(auth_bytes_size_2), auth_bytes_raw_2))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

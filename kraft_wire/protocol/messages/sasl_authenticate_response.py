@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hh = struct.Struct(">hh").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hh = struct.Struct(">hh").pack
+_write_i = struct.Struct(">i").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class SaslAuthenticateResponse(Message, gc=False):
@@ -34,3 +51,169 @@ class SaslAuthenticateResponse(Message, gc=False):
     session_lifetime_ms: int = 0
     """int64, in milliseconds, versions 1 to 2, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> SaslAuthenticateResponse:
+        try:
+            if version == 2:
+                error_code, size = _read_hB(data, 0)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = 2 + size
+                    error_message = data[3:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = 3
+                else:
+                    error_message, pos = long_string(data, 3, size)
+                size = data[pos]
+                pos += 1
+                auth_bytes: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    auth_bytes = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                session_lifetime_ms, tags = _read_qB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown)
+            if 0 <= version <= 1:
+                error_code_2, size = _read_hh(data, 0)
+                error_message_2: str | None
+                if size >= 0:
+                    end = 4 + size
+                    error_message_2 = data[4:end].decode()
+                    pos = end
+                else:
+                    error_message_2 = None
+                    pos = 4
+                size, = _read_i(data, pos)
+                pos += 4
+                auth_bytes_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                session_lifetime_ms_2: int
+                if version >= 1:
+                    session_lifetime_ms_3, = _read_q(data, pos)
+                    pos += 8
+                    session_lifetime_ms_2 = session_lifetime_ms_3
+                else:
+                    session_lifetime_ms_2 = 0
+                if pos <= len(data):
+                    return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslAuthenticateResponse, int]:
+        start = pos
+        try:
+            if version == 2:
+                error_code, size = _read_hB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 2 + size
+                    error_message = data[pos + 3:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 3
+                else:
+                    error_message, pos = long_string(data, pos + 3, size)
+                size = data[pos]
+                pos += 1
+                auth_bytes: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    auth_bytes = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                session_lifetime_ms, tags = _read_qB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown), pos + 9
+            if 0 <= version <= 1:
+                error_code_2, size = _read_hh(data, pos)
+                error_message_2: str | None
+                if size >= 0:
+                    end = pos + 4 + size
+                    error_message_2 = data[pos + 4:end].decode()
+                    pos = end
+                else:
+                    error_message_2 = None
+                    pos = pos + 4
+                size, = _read_i(data, pos)
+                pos += 4
+                auth_bytes_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                session_lifetime_ms_2: int
+                if version >= 1:
+                    session_lifetime_ms_3, = _read_q(data, pos)
+                    pos += 8
+                    session_lifetime_ms_2 = session_lifetime_ms_3
+                else:
+                    session_lifetime_ms_2 = 0
+                if pos <= len(data):
+                    return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 2:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                auth_bytes_raw = self.auth_bytes
+                auth_bytes_size = len(auth_bytes_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size), auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section))
+            if 0 <= version <= 1:
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = -1
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2)
+                auth_bytes_raw_2 = self.auth_bytes
+                auth_bytes_size_2 = len(auth_bytes_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_hh(self.error_code, error_message_size_2), error_message_raw_2, _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms) if version >= 1 else b""))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

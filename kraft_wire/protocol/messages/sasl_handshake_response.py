@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_strings
+from kraft_wire.protocol.fast_write import write_strings
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_hi = struct.Struct(">hi").unpack_from
+_write_h = struct.Struct(">h").pack
 
 
 class SaslHandshakeResponse(Message, gc=False):
@@ -26,3 +33,46 @@ class SaslHandshakeResponse(Message, gc=False):
     """int16, versions 0 to 1."""
     mechanisms: tuple[str, ...] = ()
     """[]string, versions 0 to 1."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> SaslHandshakeResponse:
+        try:
+            if 0 <= version <= 1:
+                error_code, size = _read_hi(data, 0)
+                pos = 6
+                mechanisms: tuple[str, ...]
+                mechanisms, pos = read_strings(data, pos, size)
+                if pos <= len(data):
+                    return SaslHandshakeResponse(error_code, mechanisms)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SaslHandshakeResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                error_code, size = _read_hi(data, pos)
+                pos += 6
+                mechanisms: tuple[str, ...]
+                mechanisms, pos = read_strings(data, pos, size)
+                if pos <= len(data):
+                    return SaslHandshakeResponse(error_code, mechanisms), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 1:
+                return b"".join((_write_h(self.error_code), write_strings(self.mechanisms)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_qqB = struct.Struct(">qqB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_qq = struct.Struct(">qq").pack
+_read_array_b = array_readers("b")
+_write_array_b = array_writers("b")
 
 
 class AcknowledgementBatch(Structure, gc=False):
@@ -89,3 +108,153 @@ class ShareAcknowledgeRequest(Message, gc=False):
     topics: list[AcknowledgeTopic] = []
     """[]AcknowledgeTopic, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeRequest, int]:
+        start = pos
+        try:
+            if 1 <= version <= 2:
+                size = data[pos]
+                group_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_id = None
+                    pos = pos + 1
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                member_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    member_id = None
+                    pos = pos + 1
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                share_session_epoch, = _read_i(data, pos)
+                pos += 4
+                is_renew_ack: bool
+                if version >= 2:
+                    is_renew_ack_2 = data[pos] != 0
+                    pos += 1
+                    is_renew_ack = is_renew_ack_2
+                else:
+                    is_renew_ack = False
+                size = data[pos]
+                pos += 1
+                topics: list[AcknowledgeTopic]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[AcknowledgePartition]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, size = _read_iB(data, pos)
+                        pos += 5
+                        acknowledgement_batches: list[AcknowledgementBatch]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        acknowledgement_batches = []
+                        for _ in range(size - 1):
+                            first_offset, last_offset, size = _read_qqB(data, pos)
+                            pos += 17
+                            acknowledge_types: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                acknowledge_types = _read_array_b[size](data, pos)
+                                pos += size - 1
+                            else:
+                                acknowledge_types, pos = long_array(data, pos, size, "b")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            acknowledgement_batches.append(AcknowledgementBatch(first_offset, last_offset, acknowledge_types, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(AcknowledgeTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareAcknowledgeRequest(group_id, member_id, share_session_epoch, is_renew_ack, topics, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 1 <= version <= 2:
+                if version < 2 and (self.is_renew_ack):
+                    refuse()
+                if self.group_id is None:
+                    group_id_raw = b""
+                    group_id_size = 0
+                else:
+                    group_id_raw = self.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                if self.member_id is None:
+                    member_id_raw = b""
+                    member_id_size = 0
+                else:
+                    member_id_raw = self.member_id.encode()
+                    member_id_size = len(member_id_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_i(self.share_session_epoch), _write_t(self.is_renew_ack) if version >= 2 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        acknowledgement_batches = item_2.acknowledgement_batches
+                        acknowledgement_batches_size = len(acknowledgement_batches) + 1
+                        out.append(_write_iB(item_2.partition_index, acknowledgement_batches_size) if acknowledgement_batches_size < 128 else _write_i(item_2.partition_index) + uvarint(acknowledgement_batches_size))
+                        for item_3 in acknowledgement_batches:
+                            acknowledge_types = item_3.acknowledge_types
+                            acknowledge_types_size = len(acknowledge_types) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_qq(item_3.first_offset, item_3.last_offset), _write_array_b[acknowledge_types_size](acknowledge_types_size, *acknowledge_types) if acknowledge_types_size < SHORT else write_long_array(acknowledge_types, "b"), _write_B(tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

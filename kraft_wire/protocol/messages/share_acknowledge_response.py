@@ -3,13 +3,32 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_iiB = struct.Struct(">iiB").pack
 
 
 class LeaderIdAndEpoch(Structure, gc=False):
@@ -119,3 +138,175 @@ class ShareAcknowledgeResponse(Message, gc=False):
     node_endpoints: list[NodeEndpoint] = []
     """[]NodeEndpoint, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
+        start = pos
+        try:
+            if 1 <= version <= 2:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                acquisition_lock_timeout_ms: int
+                if version >= 2:
+                    acquisition_lock_timeout_ms_2, = _read_i(data, pos)
+                    pos += 4
+                    acquisition_lock_timeout_ms = acquisition_lock_timeout_ms_2
+                else:
+                    acquisition_lock_timeout_ms = 0
+                size = data[pos]
+                pos += 1
+                responses: list[ShareAcknowledgeTopicResponse]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                responses = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2, size = _read_ihB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_2 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos = pos + 7
+                        else:
+                            error_message_2, pos = long_string(data, pos + 7, size)
+                        leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                            pos -= 9
+                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
+                        tags = data[pos + 9]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
+                            pos -= 10
+                        pos += 10
+                        partitions.append(PartitionData(partition_index, error_code_2, error_message_2, current_leader, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses.append(ShareAcknowledgeTopicResponse(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                size = data[pos]
+                pos += 1
+                node_endpoints: list[NodeEndpoint]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                node_endpoints = []
+                for _ in range(size - 1):
+                    node_id, size = _read_iB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        host = data[pos + 5:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 5, size)
+                    port, size = _read_iB(data, pos)
+                    rack: str | None
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        rack = data[pos + 5:end].decode()
+                        pos = end
+                    elif size == 0:
+                        rack = None
+                        pos = pos + 5
+                    else:
+                        rack, pos = long_string(data, pos + 5, size)
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_4))
+                tags = data[pos]
+                unknown_5: UnknownTags = ()
+                if tags:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareAcknowledgeResponse(throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses, node_endpoints, unknown_5), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 1 <= version <= 2:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                responses = self.responses
+                responses_size = len(responses) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_i(self.acquisition_lock_timeout_ms) if version >= 2 else b"", SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                for item in responses:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if item_2.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_2.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        current_leader = item_2.current_leader
+                        tags, section = 0, b""
+                        if current_leader.unknown_tagged_fields:
+                            tags, section = write_tags((), current_leader.unknown_tagged_fields)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section, _write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                node_endpoints = self.node_endpoints
+                node_endpoints_size = len(node_endpoints) + 1
+                out.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                for item_3 in node_endpoints:
+                    host_raw = item_3.host.encode()
+                    host_size = len(host_raw) + 1
+                    if item_3.rack is None:
+                        rack_raw = b""
+                        rack_size = 0
+                    else:
+                        rack_raw = item_3.rack.encode()
+                        rack_size = len(rack_raw) + 1
+                    tags_4, section_4 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_iB(item_3.port, rack_size) if rack_size < 128 else _write_i(item_3.port) + string_size(rack_size), rack_raw, _write_B(tags_4), section_4)
+                tags_5, section_5 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_5), section_5)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags
+from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_iibB = struct.Struct(">iibB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_iib = struct.Struct(">iib").pack
+_write_iibB = struct.Struct(">iibB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -51,3 +65,64 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
     assigned_partitions: list[TopicPartitions] = []
     """[]TopicPartitions, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
+                pos += 10
+                assigned_partitions: list[TopicPartitions]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                assigned_partitions = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    assigned_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, unknown))
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupCurrentMemberAssignmentValue(member_epoch, previous_member_epoch, state, assigned_partitions, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                assigned_partitions = self.assigned_partitions
+                assigned_partitions_size = len(assigned_partitions) + 1
+                out.append(_write_iibB(self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size) if assigned_partitions_size < 128 else _write_iib(self.member_epoch, self.previous_member_epoch, self.state) + uvarint(assigned_partitions_size))
+                for item in assigned_partitions:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_tB = struct.Struct(">?B").unpack_from
+_write_tB = struct.Struct(">?B").pack
 
 
 class ShareGroupDescribeRequest(Message, gc=False):
@@ -28,3 +35,58 @@ class ShareGroupDescribeRequest(Message, gc=False):
     include_authorized_operations: bool = False
     """bool, version 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ShareGroupDescribeRequest:
+        try:
+            if version == 1:
+                size = data[0]
+                pos = 1
+                group_ids: tuple[str, ...]
+                group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, tags = _read_tB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return ShareGroupDescribeRequest(group_ids, include_authorized_operations, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupDescribeRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                pos += 1
+                group_ids: tuple[str, ...]
+                group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, tags = _read_tB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return ShareGroupDescribeRequest(group_ids, include_authorized_operations, unknown), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 1:
+                group_ids = self.group_ids
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

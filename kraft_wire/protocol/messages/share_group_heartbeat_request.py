@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class ShareGroupHeartbeatRequest(Message, gc=False):
@@ -37,3 +46,124 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
     subscribed_topic_names: tuple[str, ...] | None = None
     """[]string, version 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ShareGroupHeartbeatRequest:
+        try:
+            if version == 1:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    group_id = data[1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, size = _read_iB(data, pos)
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    rack_id = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 5
+                else:
+                    rack_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                pos += 1
+                subscribed_topic_names: tuple[str, ...] | None
+                if size == 0:
+                    subscribed_topic_names = None
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupHeartbeatRequest(group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatRequest, int]:
+        start = pos
+        try:
+            if version == 1:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, size = _read_iB(data, pos)
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    rack_id = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 5
+                else:
+                    rack_id, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                pos += 1
+                subscribed_topic_names: tuple[str, ...] | None
+                if size == 0:
+                    subscribed_topic_names = None
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupHeartbeatRequest(group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 1:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                subscribed_topic_names = self.subscribed_topic_names
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, rack_id_size) if rack_id_size < 128 else _write_i(self.member_epoch) + string_size(rack_id_size), rack_id_raw, b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,28 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitions(Structure, gc=False):
@@ -73,3 +90,120 @@ class ShareGroupHeartbeatResponse(Message, gc=False):
     assignment: Assignment | None = None
     """Assignment, version 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupHeartbeatResponse, int]:
+        start = pos
+        try:
+            if version == 1:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                member_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    member_id = None
+                    pos = pos + 1
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, heartbeat_interval_ms, size = _read_iiB(data, pos)
+                pos += 9
+                assignment: Assignment | None
+                if size > 127:
+                    assignment = None
+                else:
+                    size = data[pos]
+                    pos += 1
+                    topic_partitions: list[TopicPartitions]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topic_partitions = []
+                    for _ in range(size - 1):
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    assignment = Assignment(topic_partitions, unknown_2)
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, assignment, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                if self.member_id is None:
+                    member_id_raw = b""
+                    member_id_size = 0
+                else:
+                    member_id_raw = self.member_id.encode()
+                    member_id_size = len(member_id_raw) + 1
+                assignment = self.assignment
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_ii(self.member_epoch, self.heartbeat_interval_ms))
+                if assignment is None:
+                    out.append(b'\xff')
+                else:
+                    topic_partitions = assignment.topic_partitions
+                    topic_partitions_size = len(topic_partitions) + 1
+                    out.append(_write_BB(1, topic_partitions_size) if topic_partitions_size < 128 else _write_B(1) + uvarint(topic_partitions_size))
+                    for item in topic_partitions:
+                        partitions = item.partitions
+                        partitions_size = len(partitions) + 1
+                        tags, section = 0, b""
+                        if item.unknown_tagged_fields:
+                            tags, section = write_tags((), item.unknown_tagged_fields)
+                        out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if assignment.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_write_B = struct.Struct(">B").pack
 
 
 class ShareGroupMemberMetadataValue(Message, gc=False):
@@ -34,3 +40,118 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
     subscribed_topic_names: tuple[str, ...] = ()
     """[]string, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ShareGroupMemberMetadataValue:
+        try:
+            if version == 0:
+                size = data[0]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = 0 + size
+                    rack_id = data[1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = 1
+                else:
+                    rack_id, pos = long_string(data, 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_host, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                subscribed_topic_names: tuple[str, ...]
+                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupMemberMetadataValue(rack_id, client_id, client_host, subscribed_topic_names, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupMemberMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 1
+                else:
+                    rack_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_host, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                subscribed_topic_names: tuple[str, ...]
+                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupMemberMetadataValue(rack_id, client_id, client_host, subscribed_topic_names, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                client_id_raw = self.client_id.encode()
+                client_id_size = len(client_id_raw) + 1
+                client_host_raw = self.client_host.encode()
+                client_host_size = len(client_host_raw) + 1
+                subscribed_topic_names = self.subscribed_topic_names
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

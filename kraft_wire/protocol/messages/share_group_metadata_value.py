@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class ShareGroupMetadataValue(Message, gc=False):
@@ -28,3 +35,48 @@ class ShareGroupMetadataValue(Message, gc=False):
     metadata_hash: int = 0
     """int64, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ShareGroupMetadataValue:
+        try:
+            if version == 0:
+                epoch, metadata_hash, tags = _read_iqB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 13, tags)[0]
+                return ShareGroupMetadataValue(epoch, metadata_hash, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                epoch, metadata_hash, tags = _read_iqB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                    pos -= 13
+                return ShareGroupMetadataValue(epoch, metadata_hash, unknown), pos + 13
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_iqB(self.epoch, self.metadata_hash, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TopicPartitionsInfo(Structure, gc=False):
@@ -67,3 +79,145 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
     deleting_topics: list[TopicInfo] = []
     """[]TopicInfo, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                initializing_topics: list[TopicPartitionsInfo]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                initializing_topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 16 + size
+                        topic_name = data[pos + 17:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 17, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    initializing_topics.append(TopicPartitionsInfo(as_uuid(Uuid, topic_id), topic_name, partitions, unknown))
+                size = data[pos]
+                pos += 1
+                initialized_topics: list[TopicPartitionsInfo]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                initialized_topics = []
+                for _ in range(size - 1):
+                    topic_id_2, size = _read_16sB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 16 + size
+                        topic_name_2 = data[pos + 17:end].decode()
+                        pos = end
+                    else:
+                        topic_name_2, pos = long_string(data, pos + 17, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_2, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    initialized_topics.append(TopicPartitionsInfo(as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2))
+                size = data[pos]
+                pos += 1
+                deleting_topics: list[TopicInfo]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                deleting_topics = []
+                for _ in range(size - 1):
+                    topic_id_3, size = _read_16sB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 16 + size
+                        topic_name_3 = data[pos + 17:end].decode()
+                        pos = end
+                    else:
+                        topic_name_3, pos = long_string(data, pos + 17, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    deleting_topics.append(TopicInfo(as_uuid(Uuid, topic_id_3), topic_name_3, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareGroupStatePartitionMetadataValue(initializing_topics, initialized_topics, deleting_topics, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                initializing_topics = self.initializing_topics
+                initializing_topics_size = len(initializing_topics) + 1
+                out.append(SIZES[initializing_topics_size] if initializing_topics_size < 128 else uvarint(initializing_topics_size))
+                for item in initializing_topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                initialized_topics = self.initialized_topics
+                initialized_topics_size = len(initialized_topics) + 1
+                out.append(SIZES[initialized_topics_size] if initialized_topics_size < 128 else uvarint(initialized_topics_size))
+                for item_2 in initialized_topics:
+                    topic_name_raw_2 = item_2.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2) + 1
+                    partitions_2 = item_2.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (_write_16sB(item_2.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_2.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                deleting_topics = self.deleting_topics
+                deleting_topics_size = len(deleting_topics) + 1
+                out.append(SIZES[deleting_topics_size] if deleting_topics_size < 128 else uvarint(deleting_topics_size))
+                for item_3 in deleting_topics:
+                    topic_name_raw_3 = item_3.topic_name.encode()
+                    topic_name_size_3 = len(topic_name_raw_3) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (_write_16sB(item_3.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, _write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
 from kraft_wire.protocol.uuid import Uuid
+
+_read_16si = struct.Struct(">16si").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_write_16si = struct.Struct(">16si").pack
+_write_h = struct.Struct(">h").pack
 
 
 class ShareSnapshotKey(Message, gc=False):
@@ -30,3 +38,54 @@ class ShareSnapshotKey(Message, gc=False):
     """uuid, version 0."""
     partition: int = 0
     """int32, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ShareSnapshotKey:
+        try:
+            if version == 0:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    group_id = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                topic_id, partition = _read_16si(data, pos)
+                return ShareSnapshotKey(group_id, as_uuid(Uuid, topic_id), partition)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotKey, int]:
+        start = pos
+        try:
+            if version == 0:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                topic_id, partition = _read_16si(data, pos)
+                return ShareSnapshotKey(group_id, as_uuid(Uuid, topic_id), partition), pos + 20
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw)
+                return b"".join((_write_h(group_id_size), group_id_raw, _write_16si(self.topic_id, self.partition)))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

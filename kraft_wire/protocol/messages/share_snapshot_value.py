@@ -3,10 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_i = struct.Struct(">i").unpack_from
+_read_iiiqqqB = struct.Struct(">iiiqqqB").unpack_from
+_read_qqbhB = struct.Struct(">qqbhB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iiiqqq = struct.Struct(">iiiqqq").pack
+_write_iiiqqqB = struct.Struct(">iiiqqqB").pack
+_write_qqbhB = struct.Struct(">qqbhB").pack
 
 
 class StateBatch(Structure, gc=False):
@@ -68,3 +82,83 @@ class ShareSnapshotValue(Message, gc=False):
     state_batches: list[StateBatch] = []
     """[]StateBatch, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareSnapshotValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, size = _read_iiiqqqB(data, pos)
+                pos += 37
+                state_batches: list[StateBatch]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                state_batches = []
+                for _ in range(size - 1):
+                    first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 20, tags)
+                        pos -= 20
+                    pos += 20
+                    state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                tags = data[pos]
+                pos += 1
+                delivery_complete_count: int
+                delivery_complete_count = -1
+                unknown_2: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            delivery_complete_count_2, = _read_i(data, pos)
+                            pos += 4
+                            delivery_complete_count = delivery_complete_count_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_2 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return ShareSnapshotValue(snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count, create_timestamp, write_timestamp, state_batches, unknown_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                state_batches = self.state_batches
+                state_batches_size = len(state_batches) + 1
+                out.append(_write_iiiqqqB(self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp, state_batches_size) if state_batches_size < 128 else _write_iiiqqq(self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp) + uvarint(state_batches_size))
+                for item in state_batches:
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_qqbhB(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count, tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields or self.delivery_complete_count != -1:
+                    known: list[tuple[int, bytes]] = []
+                    if self.delivery_complete_count != -1:
+                        known.append((0, _write_i(self.delivery_complete_count)))
+                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_hqB = struct.Struct(">hqB").unpack_from
+_write_hqB = struct.Struct(">hqB").pack
 
 
 class SnapshotHeaderRecord(Message, gc=False):
@@ -28,3 +35,48 @@ class SnapshotHeaderRecord(Message, gc=False):
     last_contained_log_timestamp: int = 0
     """int64, in milliseconds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> SnapshotHeaderRecord:
+        try:
+            if version == 0:
+                version_2, last_contained_log_timestamp, tags = _read_hqB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 11, tags)[0]
+                return SnapshotHeaderRecord(version_2, last_contained_log_timestamp, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SnapshotHeaderRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                version_2, last_contained_log_timestamp, tags = _read_hqB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 11, tags)
+                    pos -= 11
+                return SnapshotHeaderRecord(version_2, last_contained_log_timestamp, unknown), pos + 11
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_hqB(self.version, self.last_contained_log_timestamp, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
 
 
 class StreamsGroupDescribeRequest(Message, gc=False):
@@ -31,3 +38,78 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     include_topology_description: bool = False
     """bool, version 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> StreamsGroupDescribeRequest:
+        try:
+            if 0 <= version <= 1:
+                size = data[0]
+                pos = 1
+                group_ids: tuple[str, ...]
+                group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations = data[pos] != 0
+                pos += 1
+                include_topology_description: bool
+                if version >= 1:
+                    include_topology_description_2 = data[pos] != 0
+                    pos += 1
+                    include_topology_description = include_topology_description_2
+                else:
+                    include_topology_description = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                pos += 1
+                group_ids: tuple[str, ...]
+                group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations = data[pos] != 0
+                pos += 1
+                include_topology_description: bool
+                if version >= 1:
+                    include_topology_description_2 = data[pos] != 0
+                    pos += 1
+                    include_topology_description = include_topology_description_2
+                else:
+                    include_topology_description = False
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 0 <= version <= 1:
+                if version < 1 and (self.include_topology_description):
+                    refuse()
+                group_ids = self.group_ids
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(group_ids), _write_t(self.include_authorized_operations), _write_t(self.include_topology_description) if version >= 1 else b"", _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

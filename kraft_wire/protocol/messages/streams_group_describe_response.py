@@ -3,12 +3,45 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_HB = struct.Struct(">HB").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_tB = struct.Struct(">?B").pack
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_Bi = struct.Struct(">Bi").pack
+_write_BiB = struct.Struct(">BiB").pack
+_write_HB = struct.Struct(">HB").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iqB = struct.Struct(">iqB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class KeyValue(Structure, gc=False):
@@ -356,3 +389,1216 @@ class StreamsGroupDescribeResponse(Message, gc=False):
     groups: list[DescribedGroup] = []
     """[]DescribedGroup, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                groups: list[DescribedGroup]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                groups = []
+                for _ in range(size - 1):
+                    error_code, size = _read_hB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos = pos + 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_state, pos = long_string(data, pos + 1, size)
+                    group_epoch, assignment_epoch, size = _read_iiB(data, pos)
+                    pos += 9
+                    topology: Topology | None
+                    if size > 127:
+                        topology = None
+                    else:
+                        epoch, size = _read_iB(data, pos)
+                        pos += 5
+                        subtopologies: list[Subtopology] | None
+                        if size == 0:
+                            subtopologies = None
+                        else:
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            subtopologies = []
+                            for _ in range(size - 1):
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    subtopology_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    subtopology_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                source_topics: tuple[str, ...]
+                                source_topics, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                repartition_sink_topics: tuple[str, ...]
+                                repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                state_changelog_topics: list[TopicInfo]
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                state_changelog_topics = []
+                                for _ in range(size - 1):
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name, pos = long_string(data, pos + 1, size)
+                                    partitions, replication_factor, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs: list[KeyValue]
+                                    if not 0 < size < 128:
+                                        size, pos = long_count(data, pos, size)
+                                    topic_configs = []
+                                    for _ in range(size - 1):
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs.append(KeyValue(key, value, unknown))
+                                    tags = data[pos]
+                                    unknown_2: UnknownTags = ()
+                                    if tags:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                                size = data[pos]
+                                pos += 1
+                                repartition_source_topics: list[TopicInfo]
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                repartition_source_topics = []
+                                for _ in range(size - 1):
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs_2: list[KeyValue]
+                                    if not 0 < size < 128:
+                                        size, pos = long_count(data, pos, size)
+                                    topic_configs_2 = []
+                                    for _ in range(size - 1):
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_2, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_2, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_3: UnknownTags = ()
+                                        if tags:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
+                                    tags = data[pos]
+                                    unknown_4: UnknownTags = ()
+                                    if tags:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                                tags = data[pos]
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                subtopologies.append(Subtopology(subtopology_id, source_topics, repartition_sink_topics, state_changelog_topics, repartition_source_topics, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topology = Topology(epoch, subtopologies, unknown_6)
+                    size = data[pos]
+                    pos += 1
+                    members: list[Member]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    members = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        member_epoch, size = _read_iB(data, pos)
+                        instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            instance_id = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            instance_id = None
+                            pos = pos + 5
+                        else:
+                            instance_id, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        rack_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            rack_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_id = None
+                            pos = pos + 1
+                        else:
+                            rack_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host, pos = long_string(data, pos + 1, size)
+                        topology_epoch, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            process_id = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            process_id, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        pos += 1
+                        user_endpoint: Endpoint | None
+                        if size > 127:
+                            user_endpoint = None
+                        else:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                host = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                host, pos = long_string(data, pos + 1, size)
+                            port, tags = _read_HB(data, pos)
+                            unknown_7: UnknownTags = ()
+                            if tags:
+                                unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            pos += 3
+                            user_endpoint = Endpoint(host, port, unknown_7)
+                        size = data[pos]
+                        pos += 1
+                        client_tags: list[KeyValue]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        client_tags = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                value_3, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            client_tags.append(KeyValue(key_3, value_3, unknown_8))
+                        size = data[pos]
+                        pos += 1
+                        task_offsets: list[TaskOffset]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        task_offsets = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_2, pos = long_string(data, pos + 1, size)
+                            partition, offset, tags = _read_iqB(data, pos)
+                            unknown_9: UnknownTags = ()
+                            if tags:
+                                unknown_9, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_offsets.append(TaskOffset(subtopology_id_2, partition, offset, unknown_9))
+                        size = data[pos]
+                        pos += 1
+                        task_end_offsets: list[TaskOffset]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        task_end_offsets = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_3, pos = long_string(data, pos + 1, size)
+                            partition_2, offset_2, tags = _read_iqB(data, pos)
+                            unknown_10: UnknownTags = ()
+                            if tags:
+                                unknown_10, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_end_offsets.append(TaskOffset(subtopology_id_3, partition_2, offset_2, unknown_10))
+                        size = data[pos]
+                        pos += 1
+                        active_tasks: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        active_tasks = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_4, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_3: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_3, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_11: UnknownTags = ()
+                            if tags:
+                                unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_tasks.append(TaskIds(subtopology_id_4, partitions_3, unknown_11))
+                        size = data[pos]
+                        pos += 1
+                        standby_tasks: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        standby_tasks = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_5 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_5, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_4: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_4, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_12: UnknownTags = ()
+                            if tags:
+                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_tasks.append(TaskIds(subtopology_id_5, partitions_4, unknown_12))
+                        size = data[pos]
+                        pos += 1
+                        warmup_tasks: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        warmup_tasks = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_6 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_6, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_5: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_5 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_5, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_13: UnknownTags = ()
+                            if tags:
+                                unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            warmup_tasks.append(TaskIds(subtopology_id_6, partitions_5, unknown_13))
+                        tags = data[pos]
+                        unknown_14: UnknownTags = ()
+                        if tags:
+                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        assignment = Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14)
+                        size = data[pos + 1]
+                        pos += 2
+                        active_tasks_2: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        active_tasks_2 = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_7 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_7, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_6: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_6 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_6, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_15: UnknownTags = ()
+                            if tags:
+                                unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_tasks_2.append(TaskIds(subtopology_id_7, partitions_6, unknown_15))
+                        size = data[pos]
+                        pos += 1
+                        standby_tasks_2: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        standby_tasks_2 = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_8 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_8, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_7: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_7 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_7, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_16: UnknownTags = ()
+                            if tags:
+                                unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_tasks_2.append(TaskIds(subtopology_id_8, partitions_7, unknown_16))
+                        size = data[pos]
+                        pos += 1
+                        warmup_tasks_2: list[TaskIds]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        warmup_tasks_2 = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_9 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_9, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_8: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_8 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_8, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_17: UnknownTags = ()
+                            if tags:
+                                unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            warmup_tasks_2.append(TaskIds(subtopology_id_9, partitions_8, unknown_17))
+                        tags = data[pos]
+                        unknown_18: UnknownTags = ()
+                        if tags:
+                            unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        target_assignment = Assignment(active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18)
+                        is_classic, tags = _read_tB(data, pos + 1)
+                        unknown_19: UnknownTags = ()
+                        if tags:
+                            unknown_19, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        members.append(Member(member_id, member_epoch, instance_id, rack_id, client_id, client_host, topology_epoch, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, assignment, target_assignment, is_classic, unknown_19))
+                    authorized_operations, = _read_i(data, pos)
+                    pos += 4
+                    topology_description: TopologyDescription | None
+                    topology_description_status: int
+                    assignor_name: str | None
+                    if version >= 1:
+                        size = data[pos]
+                        pos += 1
+                        topology_description_2: TopologyDescription | None
+                        if size > 127:
+                            topology_description_2 = None
+                        else:
+                            subtopologies_2: list[TopologyDescriptionSubtopology]
+                            global_stores: list[TopologyDescriptionGlobalStore]
+                            if version >= 1:
+                                size = data[pos]
+                                pos += 1
+                                subtopologies_3: list[TopologyDescriptionSubtopology]
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                subtopologies_3 = []
+                                for _ in range(size - 1):
+                                    subtopology_id_10: str
+                                    nodes: list[TopologyDescriptionNode]
+                                    if version >= 1:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_11 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_11, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        nodes_2: list[TopologyDescriptionNode]
+                                        if not 0 < size < 128:
+                                            size, pos = long_count(data, pos, size)
+                                        nodes_2 = []
+                                        for _ in range(size - 1):
+                                            name_3: str
+                                            node_type: int
+                                            source_topics_2: tuple[str, ...]
+                                            sink_topic: str | None
+                                            stores: tuple[str, ...]
+                                            successors: tuple[str, ...]
+                                            if version >= 1:
+                                                size = data[pos]
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    name_4 = data[pos + 1:end].decode()
+                                                    pos = end
+                                                else:
+                                                    name_4, pos = long_string(data, pos + 1, size)
+                                                node_type_2, size = _read_bB(data, pos)
+                                                pos += 2
+                                                source_topics_3: tuple[str, ...]
+                                                source_topics_3, pos = read_compact_strings(data, pos, size)
+                                                size = data[pos]
+                                                sink_topic_2: str | None
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    sink_topic_2 = data[pos + 1:end].decode()
+                                                    pos = end
+                                                elif size == 0:
+                                                    sink_topic_2 = None
+                                                    pos = pos + 1
+                                                else:
+                                                    sink_topic_2, pos = long_string(data, pos + 1, size)
+                                                size = data[pos]
+                                                pos += 1
+                                                stores_2: tuple[str, ...]
+                                                stores_2, pos = read_compact_strings(data, pos, size)
+                                                size = data[pos]
+                                                pos += 1
+                                                successors_2: tuple[str, ...]
+                                                successors_2, pos = read_compact_strings(data, pos, size)
+                                                name_3 = name_4
+                                                node_type = node_type_2
+                                                source_topics_2 = source_topics_3
+                                                sink_topic = sink_topic_2
+                                                stores = stores_2
+                                                successors = successors_2
+                                            else:
+                                                name_3 = ''
+                                                node_type = 0
+                                                source_topics_2 = ()
+                                                sink_topic = None
+                                                stores = ()
+                                                successors = ()
+                                            tags = data[pos]
+                                            unknown_20: UnknownTags = ()
+                                            if tags:
+                                                unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
+                                                pos -= 1
+                                            pos += 1
+                                            nodes_2.append(TopologyDescriptionNode(name_3, node_type, source_topics_2, sink_topic, stores, successors, unknown_20))
+                                        subtopology_id_10 = subtopology_id_11
+                                        nodes = nodes_2
+                                    else:
+                                        subtopology_id_10 = ''
+                                        nodes = []
+                                    tags = data[pos]
+                                    unknown_21: UnknownTags = ()
+                                    if tags:
+                                        unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    subtopologies_3.append(TopologyDescriptionSubtopology(subtopology_id_10, nodes, unknown_21))
+                                size = data[pos]
+                                pos += 1
+                                global_stores_2: list[TopologyDescriptionGlobalStore]
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                global_stores_2 = []
+                                for _ in range(size - 1):
+                                    source: TopologyDescriptionNode
+                                    processor: TopologyDescriptionNode
+                                    if version >= 1:
+                                        name_5: str
+                                        node_type_3: int
+                                        source_topics_4: tuple[str, ...]
+                                        sink_topic_3: str | None
+                                        stores_3: tuple[str, ...]
+                                        successors_3: tuple[str, ...]
+                                        if version >= 1:
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                name_6 = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                name_6, pos = long_string(data, pos + 1, size)
+                                            node_type_4, size = _read_bB(data, pos)
+                                            pos += 2
+                                            source_topics_5: tuple[str, ...]
+                                            source_topics_5, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            sink_topic_4: str | None
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                sink_topic_4 = data[pos + 1:end].decode()
+                                                pos = end
+                                            elif size == 0:
+                                                sink_topic_4 = None
+                                                pos = pos + 1
+                                            else:
+                                                sink_topic_4, pos = long_string(data, pos + 1, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            stores_4: tuple[str, ...]
+                                            stores_4, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            successors_4: tuple[str, ...]
+                                            successors_4, pos = read_compact_strings(data, pos, size)
+                                            name_5 = name_6
+                                            node_type_3 = node_type_4
+                                            source_topics_4 = source_topics_5
+                                            sink_topic_3 = sink_topic_4
+                                            stores_3 = stores_4
+                                            successors_3 = successors_4
+                                        else:
+                                            name_5 = ''
+                                            node_type_3 = 0
+                                            source_topics_4 = ()
+                                            sink_topic_3 = None
+                                            stores_3 = ()
+                                            successors_3 = ()
+                                        tags = data[pos]
+                                        unknown_22: UnknownTags = ()
+                                        if tags:
+                                            unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        source_2 = TopologyDescriptionNode(name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3, unknown_22)
+                                        pos += 1
+                                        name_7: str
+                                        node_type_5: int
+                                        source_topics_6: tuple[str, ...]
+                                        sink_topic_5: str | None
+                                        stores_5: tuple[str, ...]
+                                        successors_5: tuple[str, ...]
+                                        if version >= 1:
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                name_8 = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                name_8, pos = long_string(data, pos + 1, size)
+                                            node_type_6, size = _read_bB(data, pos)
+                                            pos += 2
+                                            source_topics_7: tuple[str, ...]
+                                            source_topics_7, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            sink_topic_6: str | None
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                sink_topic_6 = data[pos + 1:end].decode()
+                                                pos = end
+                                            elif size == 0:
+                                                sink_topic_6 = None
+                                                pos = pos + 1
+                                            else:
+                                                sink_topic_6, pos = long_string(data, pos + 1, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            stores_6: tuple[str, ...]
+                                            stores_6, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            successors_6: tuple[str, ...]
+                                            successors_6, pos = read_compact_strings(data, pos, size)
+                                            name_7 = name_8
+                                            node_type_5 = node_type_6
+                                            source_topics_6 = source_topics_7
+                                            sink_topic_5 = sink_topic_6
+                                            stores_5 = stores_6
+                                            successors_5 = successors_6
+                                        else:
+                                            name_7 = ''
+                                            node_type_5 = 0
+                                            source_topics_6 = ()
+                                            sink_topic_5 = None
+                                            stores_5 = ()
+                                            successors_5 = ()
+                                        tags = data[pos]
+                                        unknown_23: UnknownTags = ()
+                                        if tags:
+                                            unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        processor_2 = TopologyDescriptionNode(name_7, node_type_5, source_topics_6, sink_topic_5, stores_5, successors_5, unknown_23)
+                                        pos += 1
+                                        source = source_2
+                                        processor = processor_2
+                                    else:
+                                        source = TopologyDescriptionNode()
+                                        processor = TopologyDescriptionNode()
+                                    tags = data[pos]
+                                    unknown_24: UnknownTags = ()
+                                    if tags:
+                                        unknown_24, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    global_stores_2.append(TopologyDescriptionGlobalStore(source, processor, unknown_24))
+                                subtopologies_2 = subtopologies_3
+                                global_stores = global_stores_2
+                            else:
+                                subtopologies_2 = []
+                                global_stores = []
+                            tags = data[pos]
+                            unknown_25: UnknownTags = ()
+                            if tags:
+                                unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topology_description_2 = TopologyDescription(subtopologies_2, global_stores, unknown_25)
+                        topology_description_status_2, size = _read_bB(data, pos)
+                        assignor_name_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            assignor_name_2 = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            assignor_name_2 = None
+                            pos = pos + 2
+                        else:
+                            assignor_name_2, pos = long_string(data, pos + 2, size)
+                        topology_description = topology_description_2
+                        topology_description_status = topology_description_status_2
+                        assignor_name = assignor_name_2
+                    else:
+                        topology_description = None
+                        topology_description_status = 0
+                        assignor_name = None
+                    tags = data[pos]
+                    unknown_26: UnknownTags = ()
+                    if tags:
+                        unknown_26, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, topology, members, authorized_operations, topology_description, topology_description_status, assignor_name, unknown_26))
+                tags = data[pos]
+                unknown_27: UnknownTags = ()
+                if tags:
+                    unknown_27, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupDescribeResponse(throttle_time_ms, groups, unknown_27), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                for item in groups:
+                    if version < 1 and (item.topology_description is not None):
+                        refuse()
+                    if version < 1 and (item.topology_description_status != 0):
+                        refuse()
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    group_state_raw = item.group_state.encode()
+                    group_state_size = len(group_state_raw) + 1
+                    topology = item.topology
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, _write_ii(item.group_epoch, item.assignment_epoch))
+                    if topology is None:
+                        out.append(b'\xff')
+                    else:
+                        subtopologies = topology.subtopologies
+                        if subtopologies is None:
+                            subtopologies, subtopologies_size = [], 0
+                        else:
+                            subtopologies_size = len(subtopologies) + 1
+                        out.append(_write_BiB(1, topology.epoch, subtopologies_size) if subtopologies_size < 128 else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size))
+                        for item_2 in subtopologies:
+                            subtopology_id_raw = item_2.subtopology_id.encode()
+                            subtopology_id_size = len(subtopology_id_raw) + 1
+                            source_topics = item_2.source_topics
+                            repartition_sink_topics = item_2.repartition_sink_topics
+                            state_changelog_topics = item_2.state_changelog_topics
+                            state_changelog_topics_size = len(state_changelog_topics) + 1
+                            out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(repartition_sink_topics), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                            for item_3 in state_changelog_topics:
+                                name_raw = item_3.name.encode()
+                                name_size = len(name_raw) + 1
+                                topic_configs = item_3.topic_configs
+                                topic_configs_size = len(topic_configs) + 1
+                                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_3.partitions, item_3.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_3.partitions, item_3.replication_factor) + uvarint(topic_configs_size))
+                                for item_4 in topic_configs:
+                                    key_raw = item_4.key.encode()
+                                    key_size = len(key_raw) + 1
+                                    value_raw = item_4.value.encode()
+                                    value_size = len(value_raw) + 1
+                                    tags, section = 0, b""
+                                    if item_4.unknown_tagged_fields:
+                                        tags, section = write_tags((), item_4.unknown_tagged_fields)
+                                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                                tags_2, section_2 = 0, b""
+                                if item_3.unknown_tagged_fields:
+                                    tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
+                                out += (_write_B(tags_2), section_2)
+                            repartition_source_topics = item_2.repartition_source_topics
+                            repartition_source_topics_size = len(repartition_source_topics) + 1
+                            out.append(SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                            for item_5 in repartition_source_topics:
+                                name_raw_2 = item_5.name.encode()
+                                name_size_2 = len(name_raw_2) + 1
+                                topic_configs_2 = item_5.topic_configs
+                                topic_configs_size_2 = len(topic_configs_2) + 1
+                                out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_5.partitions, item_5.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_5.partitions, item_5.replication_factor) + uvarint(topic_configs_size_2))
+                                for item_6 in topic_configs_2:
+                                    key_raw_2 = item_6.key.encode()
+                                    key_size_2 = len(key_raw_2) + 1
+                                    value_raw_2 = item_6.value.encode()
+                                    value_size_2 = len(value_raw_2) + 1
+                                    tags_3, section_3 = 0, b""
+                                    if item_6.unknown_tagged_fields:
+                                        tags_3, section_3 = write_tags((), item_6.unknown_tagged_fields)
+                                    out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                                tags_4, section_4 = 0, b""
+                                if item_5.unknown_tagged_fields:
+                                    tags_4, section_4 = write_tags((), item_5.unknown_tagged_fields)
+                                out += (_write_B(tags_4), section_4)
+                            tags_5, section_5 = 0, b""
+                            if item_2.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
+                            out += (_write_B(tags_5), section_5)
+                        tags_6, section_6 = 0, b""
+                        if topology.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), topology.unknown_tagged_fields)
+                        out += (_write_B(tags_6), section_6)
+                    members = item.members
+                    members_size = len(members) + 1
+                    out.append(SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    for item_7 in members:
+                        member_id_raw = item_7.member_id.encode()
+                        member_id_size = len(member_id_raw) + 1
+                        if item_7.instance_id is None:
+                            instance_id_raw = b""
+                            instance_id_size = 0
+                        else:
+                            instance_id_raw = item_7.instance_id.encode()
+                            instance_id_size = len(instance_id_raw) + 1
+                        if item_7.rack_id is None:
+                            rack_id_raw = b""
+                            rack_id_size = 0
+                        else:
+                            rack_id_raw = item_7.rack_id.encode()
+                            rack_id_size = len(rack_id_raw) + 1
+                        client_id_raw = item_7.client_id.encode()
+                        client_id_size = len(client_id_raw) + 1
+                        client_host_raw = item_7.client_host.encode()
+                        client_host_size = len(client_host_raw) + 1
+                        process_id_raw = item_7.process_id.encode()
+                        process_id_size = len(process_id_raw) + 1
+                        user_endpoint = item_7.user_endpoint
+                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(item_7.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(item_7.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iB(item_7.topology_epoch, process_id_size) if process_id_size < 128 else _write_i(item_7.topology_epoch) + string_size(process_id_size), process_id_raw)
+                        if user_endpoint is None:
+                            out.append(b'\xff')
+                        else:
+                            host_raw = user_endpoint.host.encode()
+                            host_size = len(host_raw) + 1
+                            tags_7, section_7 = 0, b""
+                            if user_endpoint.unknown_tagged_fields:
+                                tags_7, section_7 = write_tags((), user_endpoint.unknown_tagged_fields)
+                            out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_7), section_7)
+                        client_tags = item_7.client_tags
+                        client_tags_size = len(client_tags) + 1
+                        out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
+                        for item_8 in client_tags:
+                            key_raw_3 = item_8.key.encode()
+                            key_size_3 = len(key_raw_3) + 1
+                            value_raw_3 = item_8.value.encode()
+                            value_size_3 = len(value_raw_3) + 1
+                            tags_8, section_8 = 0, b""
+                            if item_8.unknown_tagged_fields:
+                                tags_8, section_8 = write_tags((), item_8.unknown_tagged_fields)
+                            out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, _write_B(tags_8), section_8)
+                        task_offsets = item_7.task_offsets
+                        task_offsets_size = len(task_offsets) + 1
+                        out.append(SIZES[task_offsets_size] if task_offsets_size < 128 else uvarint(task_offsets_size))
+                        for item_9 in task_offsets:
+                            subtopology_id_raw_2 = item_9.subtopology_id.encode()
+                            subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
+                            tags_9, section_9 = 0, b""
+                            if item_9.unknown_tagged_fields:
+                                tags_9, section_9 = write_tags((), item_9.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_iqB(item_9.partition, item_9.offset, tags_9), section_9)
+                        task_end_offsets = item_7.task_end_offsets
+                        task_end_offsets_size = len(task_end_offsets) + 1
+                        out.append(SIZES[task_end_offsets_size] if task_end_offsets_size < 128 else uvarint(task_end_offsets_size))
+                        for item_10 in task_end_offsets:
+                            subtopology_id_raw_3 = item_10.subtopology_id.encode()
+                            subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
+                            tags_10, section_10 = 0, b""
+                            if item_10.unknown_tagged_fields:
+                                tags_10, section_10 = write_tags((), item_10.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_iqB(item_10.partition, item_10.offset, tags_10), section_10)
+                        assignment = item_7.assignment
+                        active_tasks = assignment.active_tasks
+                        active_tasks_size = len(active_tasks) + 1
+                        out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                        for item_11 in active_tasks:
+                            subtopology_id_raw_4 = item_11.subtopology_id.encode()
+                            subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
+                            partitions = item_11.partitions
+                            partitions_size = len(partitions) + 1
+                            tags_11, section_11 = 0, b""
+                            if item_11.unknown_tagged_fields:
+                                tags_11, section_11 = write_tags((), item_11.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_11), section_11)
+                        standby_tasks = assignment.standby_tasks
+                        standby_tasks_size = len(standby_tasks) + 1
+                        out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                        for item_12 in standby_tasks:
+                            subtopology_id_raw_5 = item_12.subtopology_id.encode()
+                            subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
+                            partitions_2 = item_12.partitions
+                            partitions_size_2 = len(partitions_2) + 1
+                            tags_12, section_12 = 0, b""
+                            if item_12.unknown_tagged_fields:
+                                tags_12, section_12 = write_tags((), item_12.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_12), section_12)
+                        warmup_tasks = assignment.warmup_tasks
+                        warmup_tasks_size = len(warmup_tasks) + 1
+                        out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                        for item_13 in warmup_tasks:
+                            subtopology_id_raw_6 = item_13.subtopology_id.encode()
+                            subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
+                            partitions_3 = item_13.partitions
+                            partitions_size_3 = len(partitions_3) + 1
+                            tags_13, section_13 = 0, b""
+                            if item_13.unknown_tagged_fields:
+                                tags_13, section_13 = write_tags((), item_13.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_13), section_13)
+                        tags_14, section_14 = 0, b""
+                        if assignment.unknown_tagged_fields:
+                            tags_14, section_14 = write_tags((), assignment.unknown_tagged_fields)
+                        target_assignment = item_7.target_assignment
+                        active_tasks_2 = target_assignment.active_tasks
+                        active_tasks_size_2 = len(active_tasks_2) + 1
+                        out += (_write_B(tags_14), section_14, SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
+                        for item_14 in active_tasks_2:
+                            subtopology_id_raw_7 = item_14.subtopology_id.encode()
+                            subtopology_id_size_7 = len(subtopology_id_raw_7) + 1
+                            partitions_4 = item_14.partitions
+                            partitions_size_4 = len(partitions_4) + 1
+                            tags_15, section_15 = 0, b""
+                            if item_14.unknown_tagged_fields:
+                                tags_15, section_15 = write_tags((), item_14.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_7] if subtopology_id_size_7 < 128 else string_size(subtopology_id_size_7), subtopology_id_raw_7, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), _write_B(tags_15), section_15)
+                        standby_tasks_2 = target_assignment.standby_tasks
+                        standby_tasks_size_2 = len(standby_tasks_2) + 1
+                        out.append(SIZES[standby_tasks_size_2] if standby_tasks_size_2 < 128 else uvarint(standby_tasks_size_2))
+                        for item_15 in standby_tasks_2:
+                            subtopology_id_raw_8 = item_15.subtopology_id.encode()
+                            subtopology_id_size_8 = len(subtopology_id_raw_8) + 1
+                            partitions_5 = item_15.partitions
+                            partitions_size_5 = len(partitions_5) + 1
+                            tags_16, section_16 = 0, b""
+                            if item_15.unknown_tagged_fields:
+                                tags_16, section_16 = write_tags((), item_15.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_8] if subtopology_id_size_8 < 128 else string_size(subtopology_id_size_8), subtopology_id_raw_8, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), _write_B(tags_16), section_16)
+                        warmup_tasks_2 = target_assignment.warmup_tasks
+                        warmup_tasks_size_2 = len(warmup_tasks_2) + 1
+                        out.append(SIZES[warmup_tasks_size_2] if warmup_tasks_size_2 < 128 else uvarint(warmup_tasks_size_2))
+                        for item_16 in warmup_tasks_2:
+                            subtopology_id_raw_9 = item_16.subtopology_id.encode()
+                            subtopology_id_size_9 = len(subtopology_id_raw_9) + 1
+                            partitions_6 = item_16.partitions
+                            partitions_size_6 = len(partitions_6) + 1
+                            tags_17, section_17 = 0, b""
+                            if item_16.unknown_tagged_fields:
+                                tags_17, section_17 = write_tags((), item_16.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_9] if subtopology_id_size_9 < 128 else string_size(subtopology_id_size_9), subtopology_id_raw_9, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), _write_B(tags_17), section_17)
+                        tags_18, section_18 = 0, b""
+                        if target_assignment.unknown_tagged_fields:
+                            tags_18, section_18 = write_tags((), target_assignment.unknown_tagged_fields)
+                        tags_19, section_19 = 0, b""
+                        if item_7.unknown_tagged_fields:
+                            tags_19, section_19 = write_tags((), item_7.unknown_tagged_fields)
+                        out += (_write_B(tags_18), section_18, _write_tB(item_7.is_classic, tags_19), section_19)
+                    out.append(_write_i(item.authorized_operations))
+                    if version >= 1:
+                        topology_description = item.topology_description
+                        if topology_description is None:
+                            out.append(b'\xff')
+                        else:
+                            if version < 1 and (topology_description.subtopologies is None or topology_description.subtopologies):
+                                refuse()
+                            if version < 1 and (topology_description.global_stores is None or topology_description.global_stores):
+                                refuse()
+                            out.append(_write_B(1))
+                            if version >= 1:
+                                subtopologies_2 = topology_description.subtopologies
+                                subtopologies_size_2 = len(subtopologies_2) + 1
+                                out.append(SIZES[subtopologies_size_2] if subtopologies_size_2 < 128 else uvarint(subtopologies_size_2))
+                                for item_17 in subtopologies_2:
+                                    if version < 1 and (item_17.subtopology_id != ''):
+                                        refuse()
+                                    if version < 1 and (item_17.nodes is None or item_17.nodes):
+                                        refuse()
+                                    if version >= 1:
+                                        subtopology_id_raw_10 = item_17.subtopology_id.encode()
+                                        subtopology_id_size_10 = len(subtopology_id_raw_10) + 1
+                                        nodes = item_17.nodes
+                                        nodes_size = len(nodes) + 1
+                                        out += (SIZES[subtopology_id_size_10] if subtopology_id_size_10 < 128 else string_size(subtopology_id_size_10), subtopology_id_raw_10, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                                        for item_18 in nodes:
+                                            if version < 1 and (item_18.name != ''):
+                                                refuse()
+                                            if version < 1 and (item_18.node_type != 0):
+                                                refuse()
+                                            if version < 1 and (item_18.source_topics is None or item_18.source_topics):
+                                                refuse()
+                                            if version < 1 and (item_18.sink_topic is not None):
+                                                refuse()
+                                            if version < 1 and (item_18.stores is None or item_18.stores):
+                                                refuse()
+                                            if version < 1 and (item_18.successors is None or item_18.successors):
+                                                refuse()
+                                            if version >= 1:
+                                                name_raw_3 = item_18.name.encode()
+                                                name_size_3 = len(name_raw_3) + 1
+                                                source_topics_2 = item_18.source_topics
+                                                if item_18.sink_topic is None:
+                                                    sink_topic_raw = b""
+                                                    sink_topic_size = 0
+                                                else:
+                                                    sink_topic_raw = item_18.sink_topic.encode()
+                                                    sink_topic_size = len(sink_topic_raw) + 1
+                                                stores = item_18.stores
+                                                successors = item_18.successors
+                                                out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(item_18.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors))
+                                            tags_20, section_20 = 0, b""
+                                            if item_18.unknown_tagged_fields:
+                                                tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
+                                            out += (_write_B(tags_20), section_20)
+                                    tags_21, section_21 = 0, b""
+                                    if item_17.unknown_tagged_fields:
+                                        tags_21, section_21 = write_tags((), item_17.unknown_tagged_fields)
+                                    out += (_write_B(tags_21), section_21)
+                                global_stores = topology_description.global_stores
+                                global_stores_size = len(global_stores) + 1
+                                out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
+                                for item_19 in global_stores:
+                                    if version < 1 and (item_19.source != _DEFAULT_TopologyDescriptionNode):
+                                        refuse()
+                                    if version < 1 and (item_19.processor != _DEFAULT_TopologyDescriptionNode):
+                                        refuse()
+                                    if version >= 1:
+                                        source = item_19.source
+                                        if version < 1 and (source.name != ''):
+                                            refuse()
+                                        if version < 1 and (source.node_type != 0):
+                                            refuse()
+                                        if version < 1 and (source.source_topics is None or source.source_topics):
+                                            refuse()
+                                        if version < 1 and (source.sink_topic is not None):
+                                            refuse()
+                                        if version < 1 and (source.stores is None or source.stores):
+                                            refuse()
+                                        if version < 1 and (source.successors is None or source.successors):
+                                            refuse()
+                                        if version >= 1:
+                                            name_raw_4 = source.name.encode()
+                                            name_size_4 = len(name_raw_4) + 1
+                                            source_topics_3 = source.source_topics
+                                            if source.sink_topic is None:
+                                                sink_topic_raw_2 = b""
+                                                sink_topic_size_2 = 0
+                                            else:
+                                                sink_topic_raw_2 = source.sink_topic.encode()
+                                                sink_topic_size_2 = len(sink_topic_raw_2) + 1
+                                            stores_2 = source.stores
+                                            successors_2 = source.successors
+                                            out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_b(source.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2))
+                                        tags_22, section_22 = 0, b""
+                                        if source.unknown_tagged_fields:
+                                            tags_22, section_22 = write_tags((), source.unknown_tagged_fields)
+                                        processor = item_19.processor
+                                        if version < 1 and (processor.name != ''):
+                                            refuse()
+                                        if version < 1 and (processor.node_type != 0):
+                                            refuse()
+                                        if version < 1 and (processor.source_topics is None or processor.source_topics):
+                                            refuse()
+                                        if version < 1 and (processor.sink_topic is not None):
+                                            refuse()
+                                        if version < 1 and (processor.stores is None or processor.stores):
+                                            refuse()
+                                        if version < 1 and (processor.successors is None or processor.successors):
+                                            refuse()
+                                        out += (_write_B(tags_22), section_22)
+                                        if version >= 1:
+                                            name_raw_5 = processor.name.encode()
+                                            name_size_5 = len(name_raw_5) + 1
+                                            source_topics_4 = processor.source_topics
+                                            if processor.sink_topic is None:
+                                                sink_topic_raw_3 = b""
+                                                sink_topic_size_3 = 0
+                                            else:
+                                                sink_topic_raw_3 = processor.sink_topic.encode()
+                                                sink_topic_size_3 = len(sink_topic_raw_3) + 1
+                                            stores_3 = processor.stores
+                                            successors_3 = processor.successors
+                                            out += (SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5), name_raw_5, _write_b(processor.node_type), write_compact_strings(source_topics_4), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3))
+                                        tags_23, section_23 = 0, b""
+                                        if processor.unknown_tagged_fields:
+                                            tags_23, section_23 = write_tags((), processor.unknown_tagged_fields)
+                                        out += (_write_B(tags_23), section_23)
+                                    tags_24, section_24 = 0, b""
+                                    if item_19.unknown_tagged_fields:
+                                        tags_24, section_24 = write_tags((), item_19.unknown_tagged_fields)
+                                    out += (_write_B(tags_24), section_24)
+                            tags_25, section_25 = 0, b""
+                            if topology_description.unknown_tagged_fields:
+                                tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
+                            out += (_write_B(tags_25), section_25)
+                        if item.assignor_name is None:
+                            assignor_name_raw = b""
+                            assignor_name_size = 0
+                        else:
+                            assignor_name_raw = item.assignor_name.encode()
+                            assignor_name_size = len(assignor_name_raw) + 1
+                        out += (_write_bB(item.topology_description_status, assignor_name_size) if assignor_name_size < 128 else _write_b(item.topology_description_status) + string_size(assignor_name_size), assignor_name_raw)
+                    tags_26, section_26 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_26, section_26 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_26), section_26)
+                tags_27, section_27 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_27, section_27 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_27), section_27)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)
+
+
+_DEFAULT_TopologyDescriptionNode = TopologyDescriptionNode()

@@ -3,10 +3,38 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_tB = struct.Struct(">?B").unpack_from
+_read_HB = struct.Struct(">HB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_tB = struct.Struct(">?B").pack
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_Bi = struct.Struct(">Bi").pack
+_write_BiB = struct.Struct(">BiB").pack
+_write_HB = struct.Struct(">HB").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
+_write_iqB = struct.Struct(">iqB").pack
+_read_array_h = array_readers("h")
+_read_array_i = array_readers("i")
+_write_array_h = array_writers("h")
+_write_array_i = array_writers("i")
 
 
 class KeyValue(Structure, gc=False):
@@ -228,3 +256,655 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
     shutdown_application: bool = False
     """bool, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, endpoint_information_epoch, size = _read_iiB(data, pos)
+                instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + 8 + size
+                    instance_id = data[pos + 9:end].decode()
+                    pos = end
+                elif size == 0:
+                    instance_id = None
+                    pos = pos + 9
+                else:
+                    instance_id, pos = long_string(data, pos + 9, size)
+                size = data[pos]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 1
+                else:
+                    rack_id, pos = long_string(data, pos + 1, size)
+                rebalance_timeout_ms, size = _read_iB(data, pos)
+                pos += 5
+                topology: Topology | None
+                if size > 127:
+                    topology = None
+                else:
+                    epoch, size = _read_iB(data, pos)
+                    pos += 5
+                    subtopologies: list[Subtopology]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    subtopologies = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        source_topics: tuple[str, ...]
+                        source_topics, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        source_topic_regex: tuple[str, ...]
+                        source_topic_regex, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        state_changelog_topics: list[TopicInfo]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        state_changelog_topics = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name, pos = long_string(data, pos + 1, size)
+                            partitions, replication_factor, size = _read_ihB(data, pos)
+                            pos += 7
+                            topic_configs: list[KeyValue]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            topic_configs = []
+                            for _ in range(size - 1):
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    key = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    key, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    value = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    value, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topic_configs.append(KeyValue(key, value, unknown))
+                            tags = data[pos]
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                        size = data[pos]
+                        pos += 1
+                        repartition_sink_topics: tuple[str, ...]
+                        repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        repartition_source_topics: list[TopicInfo]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        repartition_source_topics = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name_2, pos = long_string(data, pos + 1, size)
+                            partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                            pos += 7
+                            topic_configs_2: list[KeyValue]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            topic_configs_2 = []
+                            for _ in range(size - 1):
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    key_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    key_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    value_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    value_2, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
+                            tags = data[pos]
+                            unknown_4: UnknownTags = ()
+                            if tags:
+                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                        size = data[pos]
+                        pos += 1
+                        copartition_groups: list[CopartitionGroup]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        copartition_groups = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            pos += 1
+                            source_topics_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                source_topics_2 = _read_array_h[size](data, pos)
+                                pos += 2 * size - 2
+                            else:
+                                source_topics_2, pos = long_array(data, pos, size, "h")
+                            size = data[pos]
+                            pos += 1
+                            source_topic_regex_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                source_topic_regex_2 = _read_array_h[size](data, pos)
+                                pos += 2 * size - 2
+                            else:
+                                source_topic_regex_2, pos = long_array(data, pos, size, "h")
+                            size = data[pos]
+                            pos += 1
+                            repartition_source_topics_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                repartition_source_topics_2 = _read_array_h[size](data, pos)
+                                pos += 2 * size - 2
+                            else:
+                                repartition_source_topics_2, pos = long_array(data, pos, size, "h")
+                            tags = data[pos]
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            copartition_groups.append(CopartitionGroup(source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        subtopologies.append(Subtopology(subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6))
+                    tags = data[pos]
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topology = Topology(epoch, subtopologies, unknown_7)
+                size = data[pos]
+                pos += 1
+                active_tasks: list[TaskIds] | None
+                if size == 0:
+                    active_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    active_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_3: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_3, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        active_tasks.append(TaskIds(subtopology_id_2, partitions_3, unknown_8))
+                size = data[pos]
+                pos += 1
+                standby_tasks: list[TaskIds] | None
+                if size == 0:
+                    standby_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    standby_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_4: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_4 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_4, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_9: UnknownTags = ()
+                        if tags:
+                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        standby_tasks.append(TaskIds(subtopology_id_3, partitions_4, unknown_9))
+                size = data[pos]
+                pos += 1
+                warmup_tasks: list[TaskIds] | None
+                if size == 0:
+                    warmup_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    warmup_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_5: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_5 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_5, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        warmup_tasks.append(TaskIds(subtopology_id_4, partitions_5, unknown_10))
+                size = data[pos]
+                process_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    process_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    process_id = None
+                    pos = pos + 1
+                else:
+                    process_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                user_endpoint: Endpoint | None
+                if size > 127:
+                    user_endpoint = None
+                else:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, tags = _read_HB(data, pos)
+                    unknown_11: UnknownTags = ()
+                    if tags:
+                        unknown_11, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    user_endpoint = Endpoint(host, port, unknown_11)
+                size = data[pos]
+                pos += 1
+                client_tags: list[KeyValue] | None
+                if size == 0:
+                    client_tags = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    client_tags = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            key_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            key_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            value_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            value_3, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_12: UnknownTags = ()
+                        if tags:
+                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        client_tags.append(KeyValue(key_3, value_3, unknown_12))
+                size = data[pos]
+                pos += 1
+                task_offsets: list[TaskOffset] | None
+                if size == 0:
+                    task_offsets = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    task_offsets = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_5 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_5, pos = long_string(data, pos + 1, size)
+                        partition, offset, tags = _read_iqB(data, pos)
+                        unknown_13: UnknownTags = ()
+                        if tags:
+                            unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        task_offsets.append(TaskOffset(subtopology_id_5, partition, offset, unknown_13))
+                size = data[pos]
+                pos += 1
+                task_end_offsets: list[TaskOffset] | None
+                if size == 0:
+                    task_end_offsets = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    task_end_offsets = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_6 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_6, pos = long_string(data, pos + 1, size)
+                        partition_2, offset_2, tags = _read_iqB(data, pos)
+                        unknown_14: UnknownTags = ()
+                        if tags:
+                            unknown_14, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        task_end_offsets.append(TaskOffset(subtopology_id_6, partition_2, offset_2, unknown_14))
+                shutdown_application, tags = _read_tB(data, pos)
+                unknown_15: UnknownTags = ()
+                if tags:
+                    unknown_15, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return StreamsGroupHeartbeatRequest(group_id, member_id, member_epoch, endpoint_information_epoch, instance_id, rack_id, rebalance_timeout_ms, topology, active_tasks, standby_tasks, warmup_tasks, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, shutdown_application, unknown_15), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                if self.instance_id is None:
+                    instance_id_raw = b""
+                    instance_id_size = 0
+                else:
+                    instance_id_raw = self.instance_id.encode()
+                    instance_id_size = len(instance_id_raw) + 1
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                topology = self.topology
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiB(self.member_epoch, self.endpoint_information_epoch, instance_id_size) if instance_id_size < 128 else _write_ii(self.member_epoch, self.endpoint_information_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms))
+                if topology is None:
+                    out.append(b'\xff')
+                else:
+                    subtopologies = topology.subtopologies
+                    subtopologies_size = len(subtopologies) + 1
+                    out.append(_write_BiB(1, topology.epoch, subtopologies_size) if subtopologies_size < 128 else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size))
+                    for item in subtopologies:
+                        subtopology_id_raw = item.subtopology_id.encode()
+                        subtopology_id_size = len(subtopology_id_raw) + 1
+                        source_topics = item.source_topics
+                        source_topic_regex = item.source_topic_regex
+                        state_changelog_topics = item.state_changelog_topics
+                        state_changelog_topics_size = len(state_changelog_topics) + 1
+                        out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(source_topic_regex), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                        for item_2 in state_changelog_topics:
+                            name_raw = item_2.name.encode()
+                            name_size = len(name_raw) + 1
+                            topic_configs = item_2.topic_configs
+                            topic_configs_size = len(topic_configs) + 1
+                            out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_2.partitions, item_2.replication_factor) + uvarint(topic_configs_size))
+                            for item_3 in topic_configs:
+                                key_raw = item_3.key.encode()
+                                key_size = len(key_raw) + 1
+                                value_raw = item_3.value.encode()
+                                value_size = len(value_raw) + 1
+                                tags, section = 0, b""
+                                if item_3.unknown_tagged_fields:
+                                    tags, section = write_tags((), item_3.unknown_tagged_fields)
+                                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                            tags_2, section_2 = 0, b""
+                            if item_2.unknown_tagged_fields:
+                                tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                            out += (_write_B(tags_2), section_2)
+                        repartition_sink_topics = item.repartition_sink_topics
+                        repartition_source_topics = item.repartition_source_topics
+                        repartition_source_topics_size = len(repartition_source_topics) + 1
+                        out += (write_compact_strings(repartition_sink_topics), SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                        for item_4 in repartition_source_topics:
+                            name_raw_2 = item_4.name.encode()
+                            name_size_2 = len(name_raw_2) + 1
+                            topic_configs_2 = item_4.topic_configs
+                            topic_configs_size_2 = len(topic_configs_2) + 1
+                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_4.partitions, item_4.replication_factor) + uvarint(topic_configs_size_2))
+                            for item_5 in topic_configs_2:
+                                key_raw_2 = item_5.key.encode()
+                                key_size_2 = len(key_raw_2) + 1
+                                value_raw_2 = item_5.value.encode()
+                                value_size_2 = len(value_raw_2) + 1
+                                tags_3, section_3 = 0, b""
+                                if item_5.unknown_tagged_fields:
+                                    tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
+                                out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                            tags_4, section_4 = 0, b""
+                            if item_4.unknown_tagged_fields:
+                                tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                            out += (_write_B(tags_4), section_4)
+                        copartition_groups = item.copartition_groups
+                        copartition_groups_size = len(copartition_groups) + 1
+                        out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
+                        for item_6 in copartition_groups:
+                            source_topics_2 = item_6.source_topics
+                            source_topics_size = len(source_topics_2) + 1
+                            source_topic_regex_2 = item_6.source_topic_regex
+                            source_topic_regex_size = len(source_topic_regex_2) + 1
+                            repartition_source_topics_2 = item_6.repartition_source_topics
+                            repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
+                            tags_5, section_5 = 0, b""
+                            if item_6.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                            out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), _write_B(tags_5), section_5)
+                        tags_6, section_6 = 0, b""
+                        if item.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
+                        out += (_write_B(tags_6), section_6)
+                    tags_7, section_7 = 0, b""
+                    if topology.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), topology.unknown_tagged_fields)
+                    out += (_write_B(tags_7), section_7)
+                active_tasks = self.active_tasks
+                if active_tasks is None:
+                    active_tasks, active_tasks_size = [], 0
+                else:
+                    active_tasks_size = len(active_tasks) + 1
+                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                for item_7 in active_tasks:
+                    subtopology_id_raw_2 = item_7.subtopology_id.encode()
+                    subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
+                    partitions = item_7.partitions
+                    partitions_size = len(partitions) + 1
+                    tags_8, section_8 = 0, b""
+                    if item_7.unknown_tagged_fields:
+                        tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_8), section_8)
+                standby_tasks = self.standby_tasks
+                if standby_tasks is None:
+                    standby_tasks, standby_tasks_size = [], 0
+                else:
+                    standby_tasks_size = len(standby_tasks) + 1
+                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                for item_8 in standby_tasks:
+                    subtopology_id_raw_3 = item_8.subtopology_id.encode()
+                    subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
+                    partitions_2 = item_8.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_9, section_9 = 0, b""
+                    if item_8.unknown_tagged_fields:
+                        tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_9), section_9)
+                warmup_tasks = self.warmup_tasks
+                if warmup_tasks is None:
+                    warmup_tasks, warmup_tasks_size = [], 0
+                else:
+                    warmup_tasks_size = len(warmup_tasks) + 1
+                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                for item_9 in warmup_tasks:
+                    subtopology_id_raw_4 = item_9.subtopology_id.encode()
+                    subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
+                    partitions_3 = item_9.partitions
+                    partitions_size_3 = len(partitions_3) + 1
+                    tags_10, section_10 = 0, b""
+                    if item_9.unknown_tagged_fields:
+                        tags_10, section_10 = write_tags((), item_9.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_10), section_10)
+                if self.process_id is None:
+                    process_id_raw = b""
+                    process_id_size = 0
+                else:
+                    process_id_raw = self.process_id.encode()
+                    process_id_size = len(process_id_raw) + 1
+                user_endpoint = self.user_endpoint
+                out += (SIZES[process_id_size] if process_id_size < 128 else string_size(process_id_size), process_id_raw)
+                if user_endpoint is None:
+                    out.append(b'\xff')
+                else:
+                    host_raw = user_endpoint.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags_11, section_11 = 0, b""
+                    if user_endpoint.unknown_tagged_fields:
+                        tags_11, section_11 = write_tags((), user_endpoint.unknown_tagged_fields)
+                    out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_11), section_11)
+                client_tags = self.client_tags
+                if client_tags is None:
+                    client_tags, client_tags_size = [], 0
+                else:
+                    client_tags_size = len(client_tags) + 1
+                out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
+                for item_10 in client_tags:
+                    key_raw_3 = item_10.key.encode()
+                    key_size_3 = len(key_raw_3) + 1
+                    value_raw_3 = item_10.value.encode()
+                    value_size_3 = len(value_raw_3) + 1
+                    tags_12, section_12 = 0, b""
+                    if item_10.unknown_tagged_fields:
+                        tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
+                    out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, _write_B(tags_12), section_12)
+                task_offsets = self.task_offsets
+                if task_offsets is None:
+                    task_offsets, task_offsets_size = [], 0
+                else:
+                    task_offsets_size = len(task_offsets) + 1
+                out.append(SIZES[task_offsets_size] if task_offsets_size < 128 else uvarint(task_offsets_size))
+                for item_11 in task_offsets:
+                    subtopology_id_raw_5 = item_11.subtopology_id.encode()
+                    subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
+                    tags_13, section_13 = 0, b""
+                    if item_11.unknown_tagged_fields:
+                        tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_iqB(item_11.partition, item_11.offset, tags_13), section_13)
+                task_end_offsets = self.task_end_offsets
+                if task_end_offsets is None:
+                    task_end_offsets, task_end_offsets_size = [], 0
+                else:
+                    task_end_offsets_size = len(task_end_offsets) + 1
+                out.append(SIZES[task_end_offsets_size] if task_end_offsets_size < 128 else uvarint(task_end_offsets_size))
+                for item_12 in task_end_offsets:
+                    subtopology_id_raw_6 = item_12.subtopology_id.encode()
+                    subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
+                    tags_14, section_14 = 0, b""
+                    if item_12.unknown_tagged_fields:
+                        tags_14, section_14 = write_tags((), item_12.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_iqB(item_12.partition, item_12.offset, tags_14), section_14)
+                tags_15, section_15 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_15, section_15 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tB(self.shutdown_application, tags_15), section_15)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

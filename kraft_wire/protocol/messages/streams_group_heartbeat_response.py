@@ -3,12 +3,38 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_HB = struct.Struct(">HB").pack
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_q = struct.Struct(">q").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class Status(Structure, gc=False):
@@ -155,3 +181,394 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
     """[]EndpointToPartitions, versions 0 to 1, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                member_epoch, heartbeat_interval_ms = _read_ii(data, pos)
+                pos += 8
+                acceptable_recovery_lag_legacy: int
+                if version <= 0:
+                    acceptable_recovery_lag_legacy_2, = _read_i(data, pos)
+                    pos += 4
+                    acceptable_recovery_lag_legacy = acceptable_recovery_lag_legacy_2
+                else:
+                    acceptable_recovery_lag_legacy = 0
+                task_offset_interval_ms, = _read_i(data, pos)
+                pos += 4
+                acceptable_recovery_lag: int
+                if version >= 1:
+                    acceptable_recovery_lag_2, = _read_q(data, pos)
+                    pos += 8
+                    acceptable_recovery_lag = acceptable_recovery_lag_2
+                else:
+                    acceptable_recovery_lag = -1
+                size = data[pos]
+                pos += 1
+                status: list[Status] | None
+                if size == 0:
+                    status = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    status = []
+                    for _ in range(size - 1):
+                        status_code, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            status_detail = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            status_detail, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        status.append(Status(status_code, status_detail, unknown))
+                size = data[pos]
+                pos += 1
+                active_tasks: list[TaskIds] | None
+                if size == 0:
+                    active_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    active_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        active_tasks.append(TaskIds(subtopology_id, partitions, unknown_2))
+                size = data[pos]
+                pos += 1
+                standby_tasks: list[TaskIds] | None
+                if size == 0:
+                    standby_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    standby_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_2, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_3))
+                size = data[pos]
+                pos += 1
+                warmup_tasks: list[TaskIds] | None
+                if size == 0:
+                    warmup_tasks = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    warmup_tasks = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_3: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_3, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_4))
+                topology_description_required: bool
+                if version >= 1:
+                    topology_description_required_2 = data[pos] != 0
+                    pos += 1
+                    topology_description_required = topology_description_required_2
+                else:
+                    topology_description_required = False
+                endpoint_information_epoch, size = _read_iB(data, pos)
+                pos += 5
+                partitions_by_user_endpoint: list[EndpointToPartitions] | None
+                if size == 0:
+                    partitions_by_user_endpoint = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions_by_user_endpoint = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        user_endpoint = Endpoint(host, port, unknown_5)
+                        size = data[pos + 3]
+                        pos += 4
+                        active_partitions: list[TopicPartition]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        active_partitions = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_4: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_4, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_6: UnknownTags = ()
+                            if tags:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_partitions.append(TopicPartition(topic, partitions_4, unknown_6))
+                        size = data[pos]
+                        pos += 1
+                        standby_partitions: list[TopicPartition]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        standby_partitions = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_5: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_5 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_5, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_7: UnknownTags = ()
+                            if tags:
+                                unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_partitions.append(TopicPartition(topic_2, partitions_5, unknown_7))
+                        tags = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_by_user_endpoint.append(EndpointToPartitions(user_endpoint, active_partitions, standby_partitions, unknown_8))
+                tags = data[pos]
+                unknown_9: UnknownTags = ()
+                if tags:
+                    unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, acceptable_recovery_lag_legacy, task_offset_interval_ms, acceptable_recovery_lag, status, active_tasks, standby_tasks, warmup_tasks, topology_description_required, endpoint_information_epoch, partitions_by_user_endpoint, unknown_9), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                if version > 0 and (self.acceptable_recovery_lag_legacy != 0):
+                    refuse()
+                if version < 1 and (self.topology_description_required):
+                    refuse()
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                status = self.status
+                if status is None:
+                    status, status_size = [], 0
+                else:
+                    status_size = len(status) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_ii(self.member_epoch, self.heartbeat_interval_ms), _write_i(self.acceptable_recovery_lag_legacy) if version <= 0 else b"", _write_i(self.task_offset_interval_ms), _write_q(self.acceptable_recovery_lag) if version >= 1 else b"", SIZES[status_size] if status_size < 128 else uvarint(status_size))
+                for item in status:
+                    status_detail_raw = item.status_detail.encode()
+                    status_detail_size = len(status_detail_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_bB(item.status_code, status_detail_size) if status_detail_size < 128 else _write_b(item.status_code) + string_size(status_detail_size), status_detail_raw, _write_B(tags), section)
+                active_tasks = self.active_tasks
+                if active_tasks is None:
+                    active_tasks, active_tasks_size = [], 0
+                else:
+                    active_tasks_size = len(active_tasks) + 1
+                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                for item_2 in active_tasks:
+                    subtopology_id_raw = item_2.subtopology_id.encode()
+                    subtopology_id_size = len(subtopology_id_raw) + 1
+                    partitions = item_2.partitions
+                    partitions_size = len(partitions) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_2), section_2)
+                standby_tasks = self.standby_tasks
+                if standby_tasks is None:
+                    standby_tasks, standby_tasks_size = [], 0
+                else:
+                    standby_tasks_size = len(standby_tasks) + 1
+                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                for item_3 in standby_tasks:
+                    subtopology_id_raw_2 = item_3.subtopology_id.encode()
+                    subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
+                warmup_tasks = self.warmup_tasks
+                if warmup_tasks is None:
+                    warmup_tasks, warmup_tasks_size = [], 0
+                else:
+                    warmup_tasks_size = len(warmup_tasks) + 1
+                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                for item_4 in warmup_tasks:
+                    subtopology_id_raw_3 = item_4.subtopology_id.encode()
+                    subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
+                    partitions_3 = item_4.partitions
+                    partitions_size_3 = len(partitions_3) + 1
+                    tags_4, section_4 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_4), section_4)
+                partitions_by_user_endpoint = self.partitions_by_user_endpoint
+                if partitions_by_user_endpoint is None:
+                    partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
+                else:
+                    partitions_by_user_endpoint_size = len(partitions_by_user_endpoint) + 1
+                out += (_write_t(self.topology_description_required) if version >= 1 else b"", _write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size) if partitions_by_user_endpoint_size < 128 else _write_i(self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size))
+                for item_5 in partitions_by_user_endpoint:
+                    user_endpoint = item_5.user_endpoint
+                    host_raw = user_endpoint.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags_5, section_5 = 0, b""
+                    if user_endpoint.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), user_endpoint.unknown_tagged_fields)
+                    active_partitions = item_5.active_partitions
+                    active_partitions_size = len(active_partitions) + 1
+                    out += (SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_5), section_5, SIZES[active_partitions_size] if active_partitions_size < 128 else uvarint(active_partitions_size))
+                    for item_6 in active_partitions:
+                        topic_raw = item_6.topic.encode()
+                        topic_size = len(topic_raw) + 1
+                        partitions_4 = item_6.partitions
+                        partitions_size_4 = len(partitions_4) + 1
+                        tags_6, section_6 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), _write_B(tags_6), section_6)
+                    standby_partitions = item_5.standby_partitions
+                    standby_partitions_size = len(standby_partitions) + 1
+                    out.append(SIZES[standby_partitions_size] if standby_partitions_size < 128 else uvarint(standby_partitions_size))
+                    for item_7 in standby_partitions:
+                        topic_raw_2 = item_7.topic.encode()
+                        topic_size_2 = len(topic_raw_2) + 1
+                        partitions_5 = item_7.partitions
+                        partitions_size_5 = len(partitions_5) + 1
+                        tags_7, section_7 = 0, b""
+                        if item_7.unknown_tagged_fields:
+                            tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
+                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), _write_B(tags_7), section_7)
+                    tags_8, section_8 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (_write_B(tags_8), section_8)
+                tags_9, section_9 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_9, section_9 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_9), section_9)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

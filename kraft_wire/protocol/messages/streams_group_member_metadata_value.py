@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_BB = struct.Struct(">BB").pack
+_write_HB = struct.Struct(">HB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
 
 
 class Endpoint(Structure, gc=False):
@@ -81,3 +94,164 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
     client_tags: list[KeyValue] = []
     """[]KeyValue, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMemberMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                instance_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    instance_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    instance_id = None
+                    pos = pos + 1
+                else:
+                    instance_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                rack_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id = None
+                    pos = pos + 1
+                else:
+                    rack_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_host = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_host, pos = long_string(data, pos + 1, size)
+                rebalance_timeout_ms, topology_epoch, size = _read_iiB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 8 + size
+                    process_id = data[pos + 9:end].decode()
+                    pos = end
+                else:
+                    process_id, pos = long_string(data, pos + 9, size)
+                size = data[pos]
+                pos += 1
+                user_endpoint: Endpoint | None
+                if size > 127:
+                    user_endpoint = None
+                else:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host, pos = long_string(data, pos + 1, size)
+                    port, tags = _read_HB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    user_endpoint = Endpoint(host, port, unknown)
+                size = data[pos]
+                pos += 1
+                client_tags: list[KeyValue]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                client_tags = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        key = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        key, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        value = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        value, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    client_tags.append(KeyValue(key, value, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, rebalance_timeout_ms, topology_epoch, process_id, user_endpoint, client_tags, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                if self.instance_id is None:
+                    instance_id_raw = b""
+                    instance_id_size = 0
+                else:
+                    instance_id_raw = self.instance_id.encode()
+                    instance_id_size = len(instance_id_raw) + 1
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = 0
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw) + 1
+                client_id_raw = self.client_id.encode()
+                client_id_size = len(client_id_raw) + 1
+                client_host_raw = self.client_host.encode()
+                client_host_size = len(client_host_raw) + 1
+                process_id_raw = self.process_id.encode()
+                process_id_size = len(process_id_raw) + 1
+                user_endpoint = self.user_endpoint
+                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(self.rebalance_timeout_ms, self.topology_epoch, process_id_size) if process_id_size < 128 else _write_ii(self.rebalance_timeout_ms, self.topology_epoch) + string_size(process_id_size), process_id_raw)
+                if user_endpoint is None:
+                    out.append(b'\xff')
+                else:
+                    host_raw = user_endpoint.host.encode()
+                    host_size = len(host_raw) + 1
+                    tags, section = 0, b""
+                    if user_endpoint.unknown_tagged_fields:
+                        tags, section = write_tags((), user_endpoint.unknown_tagged_fields)
+                    out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags), section)
+                client_tags = self.client_tags
+                client_tags_size = len(client_tags) + 1
+                out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
+                for item in client_tags:
+                    key_raw = item.key.encode()
+                    key_size = len(key_raw) + 1
+                    value_raw = item.value.encode()
+                    value_size = len(value_raw) + 1
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

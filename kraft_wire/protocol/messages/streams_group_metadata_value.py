@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_i = struct.Struct(">i").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class LastAssignmentConfig(Structure, gc=False):
@@ -56,3 +67,130 @@ class StreamsGroupMetadataValue(Message, gc=False):
     failed_description_topology_epoch: int = -1
     """int32, version 0, tag 3."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                epoch, metadata_hash, tags = _read_iqB(data, pos)
+                pos += 13
+                validated_topology_epoch: int
+                validated_topology_epoch = -1
+                last_assignment_configs: list[LastAssignmentConfig] | None
+                last_assignment_configs = []
+                stored_description_topology_epoch: int
+                stored_description_topology_epoch = -1
+                failed_description_topology_epoch: int
+                failed_description_topology_epoch = -1
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            validated_topology_epoch_2, = _read_i(data, pos)
+                            pos += 4
+                            validated_topology_epoch = validated_topology_epoch_2
+                        elif tag == 1:
+                            size = data[pos]
+                            pos += 1
+                            last_assignment_configs_2: list[LastAssignmentConfig] | None
+                            if size == 0:
+                                last_assignment_configs_2 = None
+                            else:
+                                if not 0 < size < 128:
+                                    size, pos = long_count(data, pos, size)
+                                last_assignment_configs_2 = []
+                                for _ in range(size - 1):
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        key = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        key, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        value = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        value, pos = long_string(data, pos + 1, size)
+                                    tags = data[pos]
+                                    unknown_2: UnknownTags = ()
+                                    if tags:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    last_assignment_configs_2.append(LastAssignmentConfig(key, value, unknown_2))
+                            last_assignment_configs = last_assignment_configs_2
+                        elif tag == 2:
+                            stored_description_topology_epoch_2, = _read_i(data, pos)
+                            pos += 4
+                            stored_description_topology_epoch = stored_description_topology_epoch_2
+                        elif tag == 3:
+                            failed_description_topology_epoch_2, = _read_i(data, pos)
+                            pos += 4
+                            failed_description_topology_epoch = failed_description_topology_epoch_2
+                        elif tag < 4:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return StreamsGroupMetadataValue(epoch, metadata_hash, validated_topology_epoch, last_assignment_configs, stored_description_topology_epoch, failed_description_topology_epoch, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.validated_topology_epoch != -1 or self.last_assignment_configs is None or self.last_assignment_configs or self.stored_description_topology_epoch != -1 or self.failed_description_topology_epoch != -1:
+                    known: list[tuple[int, bytes]] = []
+                    if self.validated_topology_epoch != -1:
+                        known.append((0, _write_i(self.validated_topology_epoch)))
+                    if self.last_assignment_configs is None or self.last_assignment_configs:
+                        last_assignment_configs_payload: list[bytes] = []
+                        last_assignment_configs = self.last_assignment_configs
+                        if last_assignment_configs is None:
+                            last_assignment_configs, last_assignment_configs_size = [], 0
+                        else:
+                            last_assignment_configs_size = len(last_assignment_configs) + 1
+                        last_assignment_configs_payload.append(SIZES[last_assignment_configs_size] if last_assignment_configs_size < 128 else uvarint(last_assignment_configs_size))
+                        for item in last_assignment_configs:
+                            key_raw = item.key.encode()
+                            key_size = len(key_raw) + 1
+                            value_raw = item.value.encode()
+                            value_size = len(value_raw) + 1
+                            tags_2, section_2 = 0, b""
+                            if item.unknown_tagged_fields:
+                                tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                            last_assignment_configs_payload += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                        known.append((1, b"".join(last_assignment_configs_payload)))
+                    if self.stored_description_topology_epoch != -1:
+                        known.append((2, _write_i(self.stored_description_topology_epoch)))
+                    if self.failed_description_topology_epoch != -1:
+                        known.append((3, _write_i(self.failed_description_topology_epoch)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_iqB(self.epoch, self.metadata_hash, tags), section)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

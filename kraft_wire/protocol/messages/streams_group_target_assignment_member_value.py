@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_write_B = struct.Struct(">B").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class TaskIds(Structure, gc=False):
@@ -47,3 +56,155 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
     warmup_tasks: list[TaskIds] = []
     """[]TaskIds, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                active_tasks: list[TaskIds]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                active_tasks = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        subtopology_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        subtopology_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    active_tasks.append(TaskIds(subtopology_id, partitions, unknown))
+                size = data[pos]
+                pos += 1
+                standby_tasks: list[TaskIds]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                standby_tasks = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        subtopology_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        subtopology_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_2, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_2))
+                size = data[pos]
+                pos += 1
+                warmup_tasks: list[TaskIds]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                warmup_tasks = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        subtopology_id_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        subtopology_id_3, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_3: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_3 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_3, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupTargetAssignmentMemberValue(active_tasks, standby_tasks, warmup_tasks, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                active_tasks = self.active_tasks
+                active_tasks_size = len(active_tasks) + 1
+                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                for item in active_tasks:
+                    subtopology_id_raw = item.subtopology_id.encode()
+                    subtopology_id_size = len(subtopology_id_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                standby_tasks = self.standby_tasks
+                standby_tasks_size = len(standby_tasks) + 1
+                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                for item_2 in standby_tasks:
+                    subtopology_id_raw_2 = item_2.subtopology_id.encode()
+                    subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
+                    partitions_2 = item_2.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_2, section_2 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                warmup_tasks = self.warmup_tasks
+                warmup_tasks_size = len(warmup_tasks) + 1
+                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                for item_3 in warmup_tasks:
+                    subtopology_id_raw_3 = item_3.subtopology_id.encode()
+                    subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
+                    partitions_3 = item_3.partitions
+                    partitions_size_3 = len(partitions_3) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import refuse
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+
+_read_h = struct.Struct(">h").unpack_from
+_write_h = struct.Struct(">h").pack
 
 
 class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
@@ -23,3 +29,54 @@ class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
 
     group_id: str = ''
     """string, version 0."""
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> StreamsGroupTargetAssignmentMetadataKey:
+        try:
+            if version == 0:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    group_id = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return StreamsGroupTargetAssignmentMetadataKey(group_id)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTargetAssignmentMetadataKey, int]:
+        start = pos
+        try:
+            if version == 0:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return StreamsGroupTargetAssignmentMetadataKey(group_id), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw)
+                return b"".join((_write_h(group_id_size), group_id_raw))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_uvarint, refuse
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_iB = struct.Struct(">iB").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_write_iB = struct.Struct(">iB").pack
+_write_q = struct.Struct(">q").pack
 
 
 class StreamsGroupTargetAssignmentMetadataValue(Message, gc=False):
@@ -28,3 +37,104 @@ class StreamsGroupTargetAssignmentMetadataValue(Message, gc=False):
     assignment_timestamp: int = 0
     """int64, in milliseconds, version 0, tag 0, ignored where absent."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> StreamsGroupTargetAssignmentMetadataValue:
+        try:
+            if version == 0:
+                assignment_epoch, tags = _read_iB(data, 0)
+                pos = 5
+                assignment_timestamp: int
+                assignment_timestamp = 0
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            assignment_timestamp_2, = _read_q(data, pos)
+                            pos += 8
+                            assignment_timestamp = assignment_timestamp_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return StreamsGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTargetAssignmentMetadataValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                assignment_epoch, tags = _read_iB(data, pos)
+                pos += 5
+                assignment_timestamp: int
+                assignment_timestamp = 0
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            assignment_timestamp_2, = _read_q(data, pos)
+                            pos += 8
+                            assignment_timestamp = assignment_timestamp_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return StreamsGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.assignment_timestamp != 0:
+                    known: list[tuple[int, bytes]] = []
+                    if self.assignment_timestamp != 0:
+                        known.append((0, _write_q(self.assignment_timestamp)))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_iB(self.assignment_epoch, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

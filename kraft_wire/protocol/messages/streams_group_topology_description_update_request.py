@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class TopologyDescriptionNode(Structure, gc=False):
@@ -112,3 +124,278 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
     topology_description: TopologyDescription = msgspec.field(default_factory=TopologyDescription)
     """TopologyDescription, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id, pos = long_string(data, pos + 1, size)
+                topology_epoch, size = _read_iB(data, pos)
+                pos += 5
+                subtopologies: list[TopologyDescriptionSubtopology]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                subtopologies = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        subtopology_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        subtopology_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    nodes: list[TopologyDescriptionNode]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    nodes = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        node_type, size = _read_bB(data, pos)
+                        pos += 2
+                        source_topics: tuple[str, ...]
+                        source_topics, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        sink_topic: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            sink_topic = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            sink_topic = None
+                            pos = pos + 1
+                        else:
+                            sink_topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        stores: tuple[str, ...]
+                        stores, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        successors: tuple[str, ...]
+                        successors, pos = read_compact_strings(data, pos, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        nodes.append(TopologyDescriptionNode(name, node_type, source_topics, sink_topic, stores, successors, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    subtopologies.append(TopologyDescriptionSubtopology(subtopology_id, nodes, unknown_2))
+                size = data[pos]
+                pos += 1
+                global_stores: list[TopologyDescriptionGlobalStore]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                global_stores = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    node_type_2, size = _read_bB(data, pos)
+                    pos += 2
+                    source_topics_2: tuple[str, ...]
+                    source_topics_2, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    sink_topic_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        sink_topic_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        sink_topic_2 = None
+                        pos = pos + 1
+                    else:
+                        sink_topic_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    stores_2: tuple[str, ...]
+                    stores_2, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    pos += 1
+                    successors_2: tuple[str, ...]
+                    successors_2, pos = read_compact_strings(data, pos, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    source = TopologyDescriptionNode(name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2, unknown_3)
+                    size = data[pos + 1]
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        name_3, pos = long_string(data, pos + 2, size)
+                    node_type_3, size = _read_bB(data, pos)
+                    pos += 2
+                    source_topics_3: tuple[str, ...]
+                    source_topics_3, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    sink_topic_3: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        sink_topic_3 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        sink_topic_3 = None
+                        pos = pos + 1
+                    else:
+                        sink_topic_3, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    stores_3: tuple[str, ...]
+                    stores_3, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    pos += 1
+                    successors_3: tuple[str, ...]
+                    successors_3, pos = read_compact_strings(data, pos, size)
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    processor = TopologyDescriptionNode(name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3, unknown_4)
+                    tags = data[pos + 1]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 2, tags)
+                        pos -= 2
+                    pos += 2
+                    global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                topology_description = TopologyDescription(subtopologies, global_stores, unknown_6)
+                tags = data[pos + 1]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return StreamsGroupTopologyDescriptionUpdateRequest(group_id, member_id, topology_epoch, topology_description, unknown_7), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                member_id_raw = self.member_id.encode()
+                member_id_size = len(member_id_raw) + 1
+                topology_description = self.topology_description
+                subtopologies = topology_description.subtopologies
+                subtopologies_size = len(subtopologies) + 1
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.topology_epoch, subtopologies_size) if subtopologies_size < 128 else _write_i(self.topology_epoch) + uvarint(subtopologies_size))
+                for item in subtopologies:
+                    subtopology_id_raw = item.subtopology_id.encode()
+                    subtopology_id_size = len(subtopology_id_raw) + 1
+                    nodes = item.nodes
+                    nodes_size = len(nodes) + 1
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                    for item_2 in nodes:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        source_topics = item_2.source_topics
+                        if item_2.sink_topic is None:
+                            sink_topic_raw = b""
+                            sink_topic_size = 0
+                        else:
+                            sink_topic_raw = item_2.sink_topic.encode()
+                            sink_topic_size = len(sink_topic_raw) + 1
+                        stores = item_2.stores
+                        successors = item_2.successors
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_b(item_2.node_type), write_compact_strings(source_topics), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                global_stores = topology_description.global_stores
+                global_stores_size = len(global_stores) + 1
+                out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
+                for item_3 in global_stores:
+                    source = item_3.source
+                    name_raw_2 = source.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    source_topics_2 = source.source_topics
+                    if source.sink_topic is None:
+                        sink_topic_raw_2 = b""
+                        sink_topic_size_2 = 0
+                    else:
+                        sink_topic_raw_2 = source.sink_topic.encode()
+                        sink_topic_size_2 = len(sink_topic_raw_2) + 1
+                    stores_2 = source.stores
+                    successors_2 = source.successors
+                    tags_3, section_3 = 0, b""
+                    if source.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), source.unknown_tagged_fields)
+                    processor = item_3.processor
+                    name_raw_3 = processor.name.encode()
+                    name_size_3 = len(name_raw_3) + 1
+                    source_topics_3 = processor.source_topics
+                    if processor.sink_topic is None:
+                        sink_topic_raw_3 = b""
+                        sink_topic_size_3 = 0
+                    else:
+                        sink_topic_raw_3 = processor.sink_topic.encode()
+                        sink_topic_size_3 = len(sink_topic_raw_3) + 1
+                    stores_3 = processor.stores
+                    successors_3 = processor.successors
+                    tags_4, section_4 = 0, b""
+                    if processor.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), processor.unknown_tagged_fields)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_b(source.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), _write_B(tags_3), section_3, SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(processor.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), _write_B(tags_4), section_4, _write_B(tags_5), section_5)
+                tags_6, section_6 = 0, b""
+                if topology_description.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), topology_description.unknown_tagged_fields)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_6), section_6, _write_B(tags_7), section_7)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_read_array_h = array_readers("h")
+_write_array_h = array_writers("h")
 
 
 class TopicConfig(Structure, gc=False):
@@ -116,3 +131,272 @@ class StreamsGroupTopologyValue(Message, gc=False):
     subtopologies: list[Subtopology] = []
     """[]Subtopology, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyValue, int]:
+        start = pos
+        try:
+            if version == 0:
+                epoch, size = _read_iB(data, pos)
+                pos += 5
+                subtopologies: list[Subtopology]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                subtopologies = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        subtopology_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        subtopology_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    source_topics: tuple[str, ...]
+                    source_topics, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    pos += 1
+                    source_topic_regex: tuple[str, ...]
+                    source_topic_regex, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    pos += 1
+                    state_changelog_topics: list[TopicInfo]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    state_changelog_topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        partitions, replication_factor, size = _read_ihB(data, pos)
+                        pos += 7
+                        topic_configs: list[TopicConfig]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        topic_configs = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                value = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                value, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_configs.append(TopicConfig(key, value, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                    size = data[pos]
+                    pos += 1
+                    repartition_sink_topics: tuple[str, ...]
+                    repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                    size = data[pos]
+                    pos += 1
+                    repartition_source_topics: list[TopicInfo]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    repartition_source_topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                        pos += 7
+                        topic_configs_2: list[TopicConfig]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        topic_configs_2 = []
+                        for _ in range(size - 1):
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                value_2, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_configs_2.append(TopicConfig(key_2, value_2, unknown_3))
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                    size = data[pos]
+                    pos += 1
+                    copartition_groups: list[CopartitionGroup]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    copartition_groups = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        pos += 1
+                        source_topics_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            source_topics_2 = _read_array_h[size](data, pos)
+                            pos += 2 * size - 2
+                        else:
+                            source_topics_2, pos = long_array(data, pos, size, "h")
+                        size = data[pos]
+                        pos += 1
+                        source_topic_regex_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            source_topic_regex_2 = _read_array_h[size](data, pos)
+                            pos += 2 * size - 2
+                        else:
+                            source_topic_regex_2, pos = long_array(data, pos, size, "h")
+                        size = data[pos]
+                        pos += 1
+                        repartition_source_topics_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            repartition_source_topics_2 = _read_array_h[size](data, pos)
+                            pos += 2 * size - 2
+                        else:
+                            repartition_source_topics_2, pos = long_array(data, pos, size, "h")
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        copartition_groups.append(CopartitionGroup(source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5))
+                    tags = data[pos]
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    subtopologies.append(Subtopology(subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6))
+                tags = data[pos]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupTopologyValue(epoch, subtopologies, unknown_7), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                subtopologies = self.subtopologies
+                subtopologies_size = len(subtopologies) + 1
+                out.append(_write_iB(self.epoch, subtopologies_size) if subtopologies_size < 128 else _write_i(self.epoch) + uvarint(subtopologies_size))
+                for item in subtopologies:
+                    subtopology_id_raw = item.subtopology_id.encode()
+                    subtopology_id_size = len(subtopology_id_raw) + 1
+                    source_topics = item.source_topics
+                    source_topic_regex = item.source_topic_regex
+                    state_changelog_topics = item.state_changelog_topics
+                    state_changelog_topics_size = len(state_changelog_topics) + 1
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(source_topic_regex), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                    for item_2 in state_changelog_topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        topic_configs = item_2.topic_configs
+                        topic_configs_size = len(topic_configs) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_2.partitions, item_2.replication_factor) + uvarint(topic_configs_size))
+                        for item_3 in topic_configs:
+                            key_raw = item_3.key.encode()
+                            key_size = len(key_raw) + 1
+                            value_raw = item_3.value.encode()
+                            value_size = len(value_raw) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    repartition_sink_topics = item.repartition_sink_topics
+                    repartition_source_topics = item.repartition_source_topics
+                    repartition_source_topics_size = len(repartition_source_topics) + 1
+                    out += (write_compact_strings(repartition_sink_topics), SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                    for item_4 in repartition_source_topics:
+                        name_raw_2 = item_4.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                        topic_configs_2 = item_4.topic_configs
+                        topic_configs_size_2 = len(topic_configs_2) + 1
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_4.partitions, item_4.replication_factor) + uvarint(topic_configs_size_2))
+                        for item_5 in topic_configs_2:
+                            key_raw_2 = item_5.key.encode()
+                            key_size_2 = len(key_raw_2) + 1
+                            value_raw_2 = item_5.value.encode()
+                            value_size_2 = len(value_raw_2) + 1
+                            tags_3, section_3 = 0, b""
+                            if item_5.unknown_tagged_fields:
+                                tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
+                            out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_B(tags_4), section_4)
+                    copartition_groups = item.copartition_groups
+                    copartition_groups_size = len(copartition_groups) + 1
+                    out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
+                    for item_6 in copartition_groups:
+                        source_topics_2 = item_6.source_topics
+                        source_topics_size = len(source_topics_2) + 1
+                        source_topic_regex_2 = item_6.source_topic_regex
+                        source_topic_regex_size = len(source_topic_regex_2) + 1
+                        repartition_source_topics_2 = item_6.repartition_source_topics
+                        repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
+                        tags_5, section_5 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), _write_B(tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_6), section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_7), section_7)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,23 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_hi = struct.Struct(">hi").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_hi = struct.Struct(">hi").pack
+_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
 
 
 class SyncGroupResponse(Message, gc=False):
@@ -37,3 +50,199 @@ class SyncGroupResponse(Message, gc=False):
     assignment: bytes = b''
     """bytes, versions 0 to 5."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> SyncGroupResponse:
+        try:
+            if 4 <= version <= 5:
+                throttle_time_ms, error_code = _read_ih(data, 0)
+                pos = 6
+                protocol_type: str | None
+                protocol_name: str | None
+                if version >= 5:
+                    size = data[pos]
+                    protocol_type_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_type_2 = None
+                        pos = pos + 1
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    protocol_name_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_name_2 = None
+                        pos = pos + 1
+                    else:
+                        protocol_name_2, pos = long_string(data, pos + 1, size)
+                    protocol_type = protocol_type_2
+                    protocol_name = protocol_name_2
+                else:
+                    protocol_type = None
+                    protocol_name = None
+                size = data[pos]
+                pos += 1
+                assignment: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    assignment = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown)
+            if 0 <= version <= 3:
+                pos = 0
+                throttle_time_ms_2: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                error_code_2, size = _read_hi(data, pos)
+                pos += 6
+                assignment_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    assignment_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupResponse, int]:
+        start = pos
+        try:
+            if 4 <= version <= 5:
+                throttle_time_ms, error_code = _read_ih(data, pos)
+                pos += 6
+                protocol_type: str | None
+                protocol_name: str | None
+                if version >= 5:
+                    size = data[pos]
+                    protocol_type_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_type_2 = None
+                        pos = pos + 1
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    protocol_name_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_name_2 = None
+                        pos = pos + 1
+                    else:
+                        protocol_name_2, pos = long_string(data, pos + 1, size)
+                    protocol_type = protocol_type_2
+                    protocol_name = protocol_name_2
+                else:
+                    protocol_type = None
+                    protocol_name = None
+                size = data[pos]
+                pos += 1
+                assignment: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    assignment = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown), pos + 1
+            if 0 <= version <= 3:
+                throttle_time_ms_2: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                    throttle_time_ms_2 = throttle_time_ms_3
+                else:
+                    throttle_time_ms_2 = 0
+                error_code_2, size = _read_hi(data, pos)
+                pos += 6
+                assignment_2: bytes
+                if size >= 0:
+                    end = pos + size
+                    assignment_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if 4 <= version <= 5:
+                out = []
+                out.append(_write_ih(self.throttle_time_ms, self.error_code))
+                if version >= 5:
+                    if self.protocol_type is None:
+                        protocol_type_raw = b""
+                        protocol_type_size = 0
+                    else:
+                        protocol_type_raw = self.protocol_type.encode()
+                        protocol_type_size = len(protocol_type_raw) + 1
+                    if self.protocol_name is None:
+                        protocol_name_raw = b""
+                        protocol_name_size = 0
+                    else:
+                        protocol_name_raw = self.protocol_name.encode()
+                        protocol_name_size = len(protocol_name_raw) + 1
+                    out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw)
+                assignment_raw = self.assignment
+                assignment_size = len(assignment_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, _write_B(tags), section)
+                return b"".join(out)
+            if 0 <= version <= 3:
+                assignment_raw_2 = self.assignment
+                assignment_size_2 = len(assignment_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, assignment_size_2), assignment_raw_2))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

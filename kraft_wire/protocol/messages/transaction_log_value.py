@@ -3,10 +3,33 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, check_tag_count, long_array, long_count, long_string, long_uvarint, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_h = struct.Struct(">h").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_q = struct.Struct(">q").unpack_from
+_read_qhibB = struct.Struct(">qhibB").unpack_from
+_read_qhibi = struct.Struct(">qhibi").unpack_from
+_read_qq = struct.Struct(">qq").unpack_from
+_read_qqB = struct.Struct(">qqB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_h = struct.Struct(">h").pack
+_write_q = struct.Struct(">q").pack
+_write_qhib = struct.Struct(">qhib").pack
+_write_qhibB = struct.Struct(">qhibB").pack
+_write_qhibi = struct.Struct(">qhibi").pack
+_write_qq = struct.Struct(">qq").pack
+_write_qqB = struct.Struct(">qqB").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class PartitionsSchema(Structure, gc=False):
@@ -71,3 +94,180 @@ class TransactionLogValue(Message, gc=False):
     client_transaction_version: int = 0
     """int16, version 1, tag 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TransactionLogValue, int]:
+        start = pos
+        try:
+            if version == 1:
+                producer_id, producer_epoch, transaction_timeout_ms, transaction_status, size = _read_qhibB(data, pos)
+                pos += 16
+                transaction_partitions: list[PartitionsSchema] | None
+                if size == 0:
+                    transaction_partitions = None
+                else:
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    transaction_partitions = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_ids: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partition_ids = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partition_ids, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        transaction_partitions.append(PartitionsSchema(topic, partition_ids, unknown))
+                transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = _read_qqB(data, pos)
+                pos += 17
+                previous_producer_id: int
+                previous_producer_id = -1
+                next_producer_id: int
+                next_producer_id = -1
+                next_producer_epoch: int
+                next_producer_epoch = -1
+                client_transaction_version: int
+                client_transaction_version = 0
+                unknown_2: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            previous_producer_id_2, = _read_q(data, pos)
+                            pos += 8
+                            previous_producer_id = previous_producer_id_2
+                        elif tag == 1:
+                            next_producer_id_2, = _read_q(data, pos)
+                            pos += 8
+                            next_producer_id = next_producer_id_2
+                        elif tag == 3:
+                            next_producer_epoch_2, = _read_h(data, pos)
+                            pos += 2
+                            next_producer_epoch = next_producer_epoch_2
+                        elif tag == 2:
+                            client_transaction_version_2, = _read_h(data, pos)
+                            pos += 2
+                            client_transaction_version = client_transaction_version_2
+                        elif tag < 4:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_2 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return TransactionLogValue(producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch, transaction_timeout_ms, transaction_status, transaction_partitions, transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, client_transaction_version, unknown_2), pos
+            if version == 0:
+                producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2, size = _read_qhibi(data, pos)
+                pos += 19
+                transaction_partitions_2: list[PartitionsSchema] | None
+                if size < 0:
+                    transaction_partitions_2 = None
+                else:
+                    transaction_partitions_2 = []
+                    for _ in range(check_count(data, pos, size)):
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partition_ids_2: tuple[int, ...]
+                        partition_ids_2, pos = read_numbers(data, pos, size, "i")
+                        transaction_partitions_2.append(PartitionsSchema(topic_2, partition_ids_2))
+                transaction_last_update_timestamp_ms_2, transaction_start_timestamp_ms_2 = _read_qq(data, pos)
+                return TransactionLogValue(producer_id_2, -1, -1, producer_epoch_2, -1, transaction_timeout_ms_2, transaction_status_2, transaction_partitions_2, transaction_last_update_timestamp_ms_2, transaction_start_timestamp_ms_2, 0), pos + 16
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 1:
+                transaction_partitions = self.transaction_partitions
+                if transaction_partitions is None:
+                    transaction_partitions, transaction_partitions_size = [], 0
+                else:
+                    transaction_partitions_size = len(transaction_partitions) + 1
+                out.append(_write_qhibB(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status, transaction_partitions_size) if transaction_partitions_size < 128 else _write_qhib(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status) + uvarint(transaction_partitions_size))
+                for item in transaction_partitions:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw) + 1
+                    partition_ids = item.partition_ids
+                    partition_ids_size = len(partition_ids) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partition_ids_size](partition_ids_size, *partition_ids) if partition_ids_size < SHORT else write_long_array(partition_ids, "i"), _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields or self.previous_producer_id != -1 or self.next_producer_id != -1 or self.client_transaction_version != 0 or self.next_producer_epoch != -1:
+                    known: list[tuple[int, bytes]] = []
+                    if self.previous_producer_id != -1:
+                        known.append((0, _write_q(self.previous_producer_id)))
+                    if self.next_producer_id != -1:
+                        known.append((1, _write_q(self.next_producer_id)))
+                    if self.client_transaction_version != 0:
+                        known.append((2, _write_h(self.client_transaction_version)))
+                    if self.next_producer_epoch != -1:
+                        known.append((3, _write_h(self.next_producer_epoch)))
+                    tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_qqB(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms, tags_2), section_2)
+                return
+            if version == 0:
+                if self.previous_producer_id != -1:
+                    refuse()
+                if self.next_producer_id != -1:
+                    refuse()
+                if self.next_producer_epoch != -1:
+                    refuse()
+                if self.client_transaction_version != 0:
+                    refuse()
+                transaction_partitions_2 = self.transaction_partitions
+                if transaction_partitions_2 is None:
+                    transaction_partitions_2, transaction_partitions_size_2 = [], -1
+                else:
+                    transaction_partitions_size_2 = len(transaction_partitions_2)
+                out.append(_write_qhibi(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status, transaction_partitions_size_2))
+                for item_2 in transaction_partitions_2:
+                    topic_raw_2 = item_2.topic.encode()
+                    topic_size_2 = len(topic_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partition_ids, "i"))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_qq(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms))
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_iB = struct.Struct(">iB").unpack_from
+_write_iB = struct.Struct(">iB").pack
 
 
 class UnregisterControllerRecord(Message, gc=False):
@@ -25,3 +32,48 @@ class UnregisterControllerRecord(Message, gc=False):
     controller_id: int = 0
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> UnregisterControllerRecord:
+        try:
+            if version == 0:
+                controller_id, tags = _read_iB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 5, tags)[0]
+                return UnregisterControllerRecord(controller_id, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UnregisterControllerRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                controller_id, tags = _read_iB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return UnregisterControllerRecord(controller_id, unknown), pos + 5
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_iB(self.controller_id, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class UnregisterControllerResponse(Message, gc=False):
@@ -31,3 +40,77 @@ class UnregisterControllerResponse(Message, gc=False):
     error_message: str | None = ''
     """string, version 0, nullable."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> UnregisterControllerResponse:
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, 0)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = 6 + size
+                    error_message = data[7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = 7
+                else:
+                    error_message, pos = long_string(data, 7, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return UnregisterControllerResponse(throttle_time_ms, error_code, error_message, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UnregisterControllerResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                error_message: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos = pos + 7
+                else:
+                    error_message, pos = long_string(data, pos + 7, size)
+                tags = data[pos]
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return UnregisterControllerResponse(throttle_time_ms, error_code, error_message, unknown), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

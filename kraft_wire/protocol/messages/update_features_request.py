@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_h = struct.Struct(">h").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_h = struct.Struct(">h").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class FeatureUpdateKey(Structure, gc=False):
@@ -53,3 +68,92 @@ class UpdateFeaturesRequest(Message, gc=False):
     validate_only: bool = False
     """bool, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                timeout_ms, size = _read_iB(data, pos)
+                pos += 5
+                feature_updates: list[FeatureUpdateKey]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                feature_updates = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        feature = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        feature, pos = long_string(data, pos + 1, size)
+                    max_version_level, = _read_h(data, pos)
+                    pos += 2
+                    allow_downgrade: bool
+                    if version <= 0:
+                        allow_downgrade_2 = data[pos] != 0
+                        pos += 1
+                        allow_downgrade = allow_downgrade_2
+                    else:
+                        allow_downgrade = False
+                    upgrade_type: int
+                    if version >= 1:
+                        upgrade_type_2, = _read_b(data, pos)
+                        pos += 1
+                        upgrade_type = upgrade_type_2
+                    else:
+                        upgrade_type = 1
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    feature_updates.append(FeatureUpdateKey(feature, max_version_level, allow_downgrade, upgrade_type, unknown))
+                validate_only: bool
+                if version >= 1:
+                    validate_only_2 = data[pos] != 0
+                    pos += 1
+                    validate_only = validate_only_2
+                else:
+                    validate_only = False
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only, unknown_2), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.validate_only):
+                    refuse()
+                feature_updates = self.feature_updates
+                feature_updates_size = len(feature_updates) + 1
+                out.append(_write_iB(self.timeout_ms, feature_updates_size) if feature_updates_size < 128 else _write_i(self.timeout_ms) + uvarint(feature_updates_size))
+                for item in feature_updates:
+                    if version > 0 and (item.allow_downgrade):
+                        refuse()
+                    if version < 1 and (item.upgrade_type != 1):
+                        refuse()
+                    feature_raw = item.feature.encode()
+                    feature_size = len(feature_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_h(item.max_version_level), _write_t(item.allow_downgrade) if version <= 0 else b"", _write_b(item.upgrade_type) if version >= 1 else b"", _write_B(tags), section)
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_t(self.validate_only) if version >= 1 else b"", _write_B(tags_2), section_2)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
+_write_iB = struct.Struct(">iB").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
 
 
 class CurrentLeader(Structure, gc=False):
@@ -55,3 +67,137 @@ class UpdateRaftVoterResponse(Message, gc=False):
     current_leader: CurrentLeader = msgspec.field(default_factory=CurrentLeader)
     """CurrentLeader, version 0, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> UpdateRaftVoterResponse:
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, tags = _read_ihB(data, 0)
+                pos = 7
+                current_leader: CurrentLeader
+                current_leader = CurrentLeader()
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            leader_id, leader_epoch, size = _read_iiB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 8 + size
+                                host = data[pos + 9:end].decode()
+                                pos = end
+                            else:
+                                host, pos = long_string(data, pos + 9, size)
+                            port, tags = _read_iB(data, pos)
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                                pos -= 5
+                            current_leader_2 = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
+                            pos += 5
+                            current_leader = current_leader_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateRaftVoterResponse, int]:
+        start = pos
+        try:
+            if version == 0:
+                throttle_time_ms, error_code, tags = _read_ihB(data, pos)
+                pos += 7
+                current_leader: CurrentLeader
+                current_leader = CurrentLeader()
+                unknown: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0:
+                            leader_id, leader_epoch, size = _read_iiB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 8 + size
+                                host = data[pos + 9:end].decode()
+                                pos = end
+                            else:
+                                host, pos = long_string(data, pos + 9, size)
+                            port, tags = _read_iB(data, pos)
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                                pos -= 5
+                            current_leader_2 = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
+                            pos += 5
+                            current_leader = current_leader_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields or self.current_leader != _DEFAULT_CurrentLeader:
+                    known: list[tuple[int, bytes]] = []
+                    if self.current_leader != _DEFAULT_CurrentLeader:
+                        current_leader = self.current_leader
+                        host_raw = current_leader.host.encode()
+                        host_size = len(host_raw) + 1
+                        tags_2, section_2 = 0, b""
+                        if current_leader.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), current_leader.unknown_tagged_fields)
+                        known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, host_size) if host_size < 128 else _write_ii(current_leader.leader_id, current_leader.leader_epoch) + string_size(host_size), host_raw, _write_iB(current_leader.port, tags_2), section_2))))
+                    tags, section = write_tags(known, self.unknown_tagged_fields)
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))
+
+
+_DEFAULT_CurrentLeader = CurrentLeader()

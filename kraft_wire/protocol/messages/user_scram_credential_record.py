@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_bB = struct.Struct(">bB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class UserScramCredentialRecord(Message, gc=False):
@@ -40,3 +51,137 @@ class UserScramCredentialRecord(Message, gc=False):
     iterations: int = 0
     """int32, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> UserScramCredentialRecord:
+        try:
+            if version == 0:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    name = data[1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, 1, size)
+                mechanism, size = _read_bB(data, pos)
+                pos += 2
+                salt: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    salt = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                stored_key: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    stored_key = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                server_key: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    server_key = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                iterations, tags = _read_iB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return UserScramCredentialRecord(name, mechanism, salt, stored_key, server_key, iterations, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UserScramCredentialRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    name, pos = long_string(data, pos + 1, size)
+                mechanism, size = _read_bB(data, pos)
+                pos += 2
+                salt: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    salt = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                stored_key: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    stored_key = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                size = data[pos]
+                pos += 1
+                server_key: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    server_key = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                iterations, tags = _read_iB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return UserScramCredentialRecord(name, mechanism, salt, stored_key, server_key, iterations, unknown), pos + 5
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                name_raw = self.name.encode()
+                name_size = len(name_raw) + 1
+                salt_raw = self.salt
+                salt_size = len(salt_raw) + 1
+                stored_key_raw = self.stored_key
+                stored_key_size = len(stored_key_raw) + 1
+                server_key_raw = self.server_key
+                server_key_size = len(server_key_raw) + 1
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(self.mechanism, salt_size) if salt_size < 128 else _write_b(self.mechanism) + uvarint(salt_size), salt_raw, SIZES[stored_key_size] if stored_key_size < 128 else uvarint(stored_key_size), stored_key_raw, SIZES[server_key_size] if server_key_size < 128 else uvarint(server_key_size), server_key_raw, _write_iB(self.iterations, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -3,11 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16s16s = struct.Struct(">16s16s").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iii = struct.Struct(">iii").unpack_from
+_read_iq = struct.Struct(">iq").unpack_from
+_write_16s16s = struct.Struct(">16s16s").pack
+_write_t = struct.Struct(">?").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iii = struct.Struct(">iii").pack
+_write_iq = struct.Struct(">iq").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -82,3 +98,132 @@ class VoteRequest(Message, gc=False):
     topics: list[TopicData] = []
     """[]TopicData, versions 0 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                size = data[pos]
+                cluster_id: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id = None
+                    pos = pos + 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                voter_id: int
+                if version >= 1:
+                    voter_id_2, = _read_i(data, pos)
+                    pos += 4
+                    voter_id = voter_id_2
+                else:
+                    voter_id = -1
+                size = data[pos]
+                pos += 1
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, replica_epoch, replica_id = _read_iii(data, pos)
+                        pos += 12
+                        replica_directory_id: Uuid
+                        voter_directory_id: Uuid
+                        if version >= 1:
+                            replica_directory_id_2, voter_directory_id_2 = _read_16s16s(data, pos)
+                            pos += 32
+                            replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
+                            voter_directory_id = as_uuid(Uuid, voter_directory_id_2)
+                        else:
+                            replica_directory_id = Uuid.ZERO
+                            voter_directory_id = Uuid.ZERO
+                        last_offset_epoch, last_offset = _read_iq(data, pos)
+                        pos += 12
+                        pre_vote: bool
+                        if version >= 2:
+                            pre_vote_2 = data[pos] != 0
+                            pos += 1
+                            pre_vote = pre_vote_2
+                        else:
+                            pre_vote = False
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(PartitionData(partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return VoteRequest(cluster_id, voter_id, topics, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                if self.cluster_id is None:
+                    cluster_id_raw = b""
+                    cluster_id_size = 0
+                else:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i(self.voter_id) if version >= 1 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if version < 2 and (item_2.pre_vote):
+                            refuse()
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_iii(item_2.partition_index, item_2.replica_epoch, item_2.replica_id), _write_16s16s(item_2.replica_directory_id, item_2.voter_directory_id) if version >= 1 else b"", _write_iq(item_2.last_offset_epoch, item_2.last_offset), _write_t(item_2.pre_vote) if version >= 2 else b"", _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_H = struct.Struct(">H").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ihiitB = struct.Struct(">ihii?B").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_H = struct.Struct(">H").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ihiitB = struct.Struct(">ihii?B").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -91,3 +108,167 @@ class VoteResponse(Message, gc=False):
     node_endpoints: list[NodeEndpoint] = []
     """[]NodeEndpoint, versions 1 to 2, tag 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 2:
+                error_code, size = _read_hB(data, pos)
+                pos += 3
+                topics: list[TopicData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 16, tags)
+                            pos -= 16
+                        pos += 16
+                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, vote_granted, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                tags = data[pos]
+                pos += 1
+                node_endpoints: list[NodeEndpoint]
+                node_endpoints = []
+                unknown_3: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others: list[tuple[int, bytes]] = []
+                    for _ in range(tags):
+                        tag = data[pos]
+                        pos += 1
+                        if tag > 127:
+                            tag, pos = long_uvarint(data, pos)
+                        size = data[pos]
+                        pos += 1
+                        if size > 127:
+                            size, pos = long_uvarint(data, pos)
+                        if tag == 0 and version >= 1:
+                            size = data[pos]
+                            pos += 1
+                            node_endpoints_2: list[NodeEndpoint]
+                            if not 0 < size < 128:
+                                size, pos = long_count(data, pos, size)
+                            node_endpoints_2 = []
+                            for _ in range(size - 1):
+                                node_id: int
+                                host: str
+                                port: int
+                                if version >= 1:
+                                    node_id_2, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 5, size)
+                                    port_2, = _read_H(data, pos)
+                                    pos += 2
+                                    node_id = node_id_2
+                                    host = host_2
+                                    port = port_2
+                                else:
+                                    node_id = 0
+                                    host = ''
+                                    port = 0
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_4))
+                            node_endpoints = node_endpoints_2
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            end = pos + size
+                            others.append((tag, data[pos:end]))
+                            pos = end
+                    unknown_3 = tuple(others)
+                    if pos > len(data):
+                        refuse()
+                return VoteResponse(error_code, topics, node_endpoints, unknown_3), pos
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 2:
+                if version < 1 and (self.node_endpoints is None or self.node_endpoints):
+                    refuse()
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(_write_hB(self.error_code, topics_size) if topics_size < 128 else _write_h(self.error_code) + uvarint(topics_size))
+                for item in topics:
+                    topic_name_raw = item.topic_name.encode()
+                    topic_name_size = len(topic_name_raw) + 1
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    for item_2 in partitions:
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihiitB(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch, item_2.vote_granted, tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields or version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                    known: list[tuple[int, bytes]] = []
+                    if version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                        node_endpoints_payload: list[bytes] = []
+                        node_endpoints = self.node_endpoints
+                        node_endpoints_size = len(node_endpoints) + 1
+                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        for item_3 in node_endpoints:
+                            if version < 1 and (item_3.node_id != 0):
+                                refuse()
+                            if version < 1 and (item_3.host != ''):
+                                refuse()
+                            if version < 1 and (item_3.port != 0):
+                                refuse()
+                            if version >= 1:
+                                host_raw = item_3.host.encode()
+                                host_size = len(host_raw) + 1
+                                node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_H(item_3.port))
+                            tags_4, section_4 = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                            node_endpoints_payload += (_write_B(tags_4), section_4)
+                        known.append((0, b"".join(node_endpoints_payload)))
+                    tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,13 +3,30 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_HB = struct.Struct(">HB").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_hhB = struct.Struct(">hhB").unpack_from
+_read_i16sB = struct.Struct(">i16sB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_HB = struct.Struct(">HB").pack
+_write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
+_write_hhB = struct.Struct(">hhB").pack
+_write_i16s = struct.Struct(">i16s").pack
+_write_i16sB = struct.Struct(">i16sB").pack
 
 
 class Endpoint(Structure, gc=False):
@@ -88,3 +105,104 @@ class VotersRecord(Message, gc=False):
     voters: list[Voter] = []
     """[]Voter, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VotersRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                version_2, size = _read_hB(data, pos)
+                pos += 3
+                voters: list[Voter]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                voters = []
+                for _ in range(size - 1):
+                    voter_id, voter_directory_id, size = _read_i16sB(data, pos)
+                    pos += 21
+                    endpoints: list[Endpoint]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    endpoints = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        endpoints.append(Endpoint(name, host, port, unknown))
+                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    kraft_version_feature = KRaftVersionFeature(min_supported_version, max_supported_version, unknown_2)
+                    tags = data[pos + 5]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                        pos -= 6
+                    pos += 6
+                    voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return VotersRecord(version_2, voters, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if version == 0:
+                voters = self.voters
+                voters_size = len(voters) + 1
+                out.append(_write_hB(self.version, voters_size) if voters_size < 128 else _write_h(self.version) + uvarint(voters_size))
+                for item in voters:
+                    endpoints = item.endpoints
+                    endpoints_size = len(endpoints) + 1
+                    out.append(_write_i16sB(item.voter_id, item.voter_directory_id, endpoints_size) if endpoints_size < 128 else _write_i16s(item.voter_id, item.voter_directory_id) + uvarint(endpoints_size))
+                    for item_2 in endpoints:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        host_raw = item_2.host.encode()
+                        host_size = len(host_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_2.port, tags), section)
+                    kraft_version_feature = item.kraft_version_feature
+                    tags_2, section_2 = 0, b""
+                    if kraft_version_feature.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), kraft_version_feature.unknown_tagged_fields)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, _write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

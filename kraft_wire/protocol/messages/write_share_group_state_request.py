@@ -3,11 +3,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_iiiq = struct.Struct(">iiiq").unpack_from
+_read_qqbhB = struct.Struct(">qqbhB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_i = struct.Struct(">i").pack
+_write_iiiq = struct.Struct(">iiiq").pack
+_write_qqbhB = struct.Struct(">qqbhB").pack
 
 
 class StateBatch(Structure, gc=False):
@@ -95,3 +111,116 @@ class WriteShareGroupStateRequest(Message, gc=False):
     topics: list[WriteStateData] = []
     """[]WriteStateData, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                topics: list[WriteStateData]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                topics = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[PartitionData]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition, state_epoch, leader_epoch, start_offset = _read_iiiq(data, pos)
+                        pos += 20
+                        delivery_complete_count: int
+                        if version >= 1:
+                            delivery_complete_count_2, = _read_i(data, pos)
+                            pos += 4
+                            delivery_complete_count = delivery_complete_count_2
+                        else:
+                            delivery_complete_count = -1
+                        size = data[pos]
+                        pos += 1
+                        state_batches: list[StateBatch]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        state_batches = []
+                        for _ in range(size - 1):
+                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 20, tags)
+                                pos -= 20
+                            pos += 20
+                            state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(PartitionData(partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics.append(WriteStateData(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteShareGroupStateRequest(group_id, topics, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                group_id_raw = self.group_id.encode()
+                group_id_size = len(group_id_raw) + 1
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        state_batches = item_2.state_batches
+                        state_batches_size = len(state_batches) + 1
+                        out += (_write_iiiq(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset), _write_i(item_2.delivery_complete_count) if version >= 1 else b"", SIZES[state_batches_size] if state_batches_size < 128 else uvarint(state_batches_size))
+                        for item_3 in state_batches:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_qqbhB(item_3.first_offset, item_3.last_offset, item_3.delivery_state, item_3.delivery_count, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

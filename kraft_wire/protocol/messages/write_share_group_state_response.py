@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
+_write_B = struct.Struct(">B").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class PartitionResult(Structure, gc=False):
@@ -61,3 +74,93 @@ class WriteShareGroupStateResponse(Message, gc=False):
     results: list[WriteStateResult] = []
     """[]WriteStateResult, versions 0 to 1."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateResponse, int]:
+        start = pos
+        try:
+            if 0 <= version <= 1:
+                size = data[pos]
+                pos += 1
+                results: list[WriteStateResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                results = []
+                for _ in range(size - 1):
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions: list[PartitionResult]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    partitions = []
+                    for _ in range(size - 1):
+                        partition, error_code, size = _read_ihB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos = pos + 7
+                        else:
+                            error_message, pos = long_string(data, pos + 7, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions.append(PartitionResult(partition, error_code, error_message, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(WriteStateResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteShareGroupStateResponse(results, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 0 <= version <= 1:
+                results = self.results
+                results_size = len(results) + 1
+                out.append(SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                for item in results:
+                    partitions = item.partitions
+                    partitions_size = len(partitions) + 1
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    for item_2 in partitions:
+                        if item_2.error_message is None:
+                            error_message_raw = b""
+                            error_message_size = 0
+                        else:
+                            error_message_raw = item_2.error_message.encode()
+                            error_message_size = len(error_message_raw) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,26 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_b = struct.Struct(">b").unpack_from
+_read_i = struct.Struct(">i").unpack_from
+_read_qhtB = struct.Struct(">qh?B").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_b = struct.Struct(">b").pack
+_write_i = struct.Struct(">i").pack
+_write_qht = struct.Struct(">qh?").pack
+_write_qhtB = struct.Struct(">qh?B").pack
+_read_array_i = array_readers("i")
+_write_array_i = array_writers("i")
 
 
 class WritableTxnMarkerTopic(Structure, gc=False):
@@ -69,3 +85,104 @@ class WriteTxnMarkersRequest(Message, gc=False):
     markers: list[WritableTxnMarker] = []
     """[]WritableTxnMarker, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
+        start = pos
+        try:
+            if 1 <= version <= 2:
+                size = data[pos]
+                pos += 1
+                markers: list[WritableTxnMarker]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                markers = []
+                for _ in range(size - 1):
+                    producer_id, producer_epoch, transaction_result, size = _read_qhtB(data, pos)
+                    pos += 12
+                    topics: list[WritableTxnMarkerTopic]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_indexes: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partition_indexes = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partition_indexes, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(WritableTxnMarkerTopic(name, partition_indexes, unknown))
+                    coordinator_epoch, = _read_i(data, pos)
+                    pos += 4
+                    transaction_version: int
+                    if version >= 2:
+                        transaction_version_2, = _read_b(data, pos)
+                        pos += 1
+                        transaction_version = transaction_version_2
+                    else:
+                        transaction_version = 0
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    markers.append(WritableTxnMarker(producer_id, producer_epoch, transaction_result, topics, coordinator_epoch, transaction_version, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteTxnMarkersRequest(markers, unknown_3), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 1 <= version <= 2:
+                markers = self.markers
+                markers_size = len(markers) + 1
+                out.append(SIZES[markers_size] if markers_size < 128 else uvarint(markers_size))
+                for item in markers:
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out.append(_write_qhtB(item.producer_id, item.producer_epoch, item.transaction_result, topics_size) if topics_size < 128 else _write_qht(item.producer_id, item.producer_epoch, item.transaction_result) + uvarint(topics_size))
+                    for item_2 in topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        partition_indexes = item_2.partition_indexes
+                        partition_indexes_size = len(partition_indexes) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), _write_B(tags), section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_i(item.coordinator_epoch), _write_b(item.transaction_version) if version >= 2 else b"", _write_B(tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_3), section_3)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

@@ -3,10 +3,22 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.varint import uvarint
+
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
+_write_B = struct.Struct(">B").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class WritableTxnMarkerPartitionResult(Structure, gc=False):
@@ -73,3 +85,107 @@ class WriteTxnMarkersResponse(Message, gc=False):
     markers: list[WritableTxnMarkerResult] = []
     """[]WritableTxnMarkerResult, versions 1 to 2."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersResponse, int]:
+        start = pos
+        try:
+            if 1 <= version <= 2:
+                size = data[pos]
+                pos += 1
+                markers: list[WritableTxnMarkerResult]
+                if not 0 < size < 128:
+                    size, pos = long_count(data, pos, size)
+                markers = []
+                for _ in range(size - 1):
+                    producer_id, size = _read_qB(data, pos)
+                    pos += 9
+                    topics: list[WritableTxnMarkerTopicResult]
+                    if not 0 < size < 128:
+                        size, pos = long_count(data, pos, size)
+                    topics = []
+                    for _ in range(size - 1):
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[WritableTxnMarkerPartitionResult]
+                        if not 0 < size < 128:
+                            size, pos = long_count(data, pos, size)
+                        partitions = []
+                        for _ in range(size - 1):
+                            partition_index, error_code, tags = _read_ihB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                pos -= 7
+                            pos += 7
+                            partitions.append(WritableTxnMarkerPartitionResult(partition_index, error_code, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(WritableTxnMarkerTopicResult(name, partitions, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    markers.append(WritableTxnMarkerResult(producer_id, topics, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteTxnMarkersResponse(markers, unknown_4), pos + 1
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        mark = len(out)
+        try:
+            if 1 <= version <= 2:
+                markers = self.markers
+                markers_size = len(markers) + 1
+                out.append(SIZES[markers_size] if markers_size < 128 else uvarint(markers_size))
+                for item in markers:
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out.append(_write_qB(item.producer_id, topics_size) if topics_size < 128 else _write_q(item.producer_id) + uvarint(topics_size))
+                    for item_2 in topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                        for item_3 in partitions:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_ihB(item_3.partition_index, item_3.error_code, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_B(tags_2), section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_B(tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_B(tags_4), section_4)
+                return
+        except ENCODE_FAULTS:
+            pass
+        del out[mark:]
+        encode_message_carefully(self, out, version)

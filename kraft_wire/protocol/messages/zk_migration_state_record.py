@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.fast_read import read_unknown_tags
+from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
+from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+
+_read_bB = struct.Struct(">bB").unpack_from
+_write_bB = struct.Struct(">bB").pack
 
 
 class ZkMigrationStateRecord(Message, gc=False):
@@ -25,3 +32,48 @@ class ZkMigrationStateRecord(Message, gc=False):
     zk_migration_state: int = 0
     """int8, version 0."""
     unknown_tagged_fields: UnknownTags = ()
+
+    @classmethod
+    def decode(cls, data: bytes, version: int) -> ZkMigrationStateRecord:
+        try:
+            if version == 0:
+                zk_migration_state, tags = _read_bB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 2, tags)[0]
+                return ZkMigrationStateRecord(zk_migration_state, unknown)
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, 0)[0]
+
+    @classmethod
+    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ZkMigrationStateRecord, int]:
+        start = pos
+        try:
+            if version == 0:
+                zk_migration_state, tags = _read_bB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return ZkMigrationStateRecord(zk_migration_state, unknown), pos + 2
+        except DECODE_FAULTS:
+            pass
+        return decode_message_carefully(cls, data, version, start)
+
+    def encode(self, version: int) -> bytes:
+        out: list[bytes]
+        try:
+            if version == 0:
+                tags, section = 0, b""
+                if self.unknown_tagged_fields:
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_bB(self.zk_migration_state, tags), section))
+        except ENCODE_FAULTS:
+            pass
+        out = []
+        encode_message_carefully(self, out, version)
+        return b"".join(out)
+
+    def encode_into(self, out: list[bytes], version: int) -> None:
+        out.append(self.encode(version))

@@ -1,0 +1,113 @@
+"""Python source under construction: indented lines, unique names, and what the module must define."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+INDENT = "    "
+
+
+@dataclass
+class Module:
+    """What the functions of one module share."""
+
+    readers: set[str] = field(default_factory=set)
+    """struct codes that need a prebuilt unpack_from."""
+    writers: set[str] = field(default_factory=set)
+    """struct codes that need a prebuilt pack."""
+    array_readers: set[str] = field(default_factory=set)
+    array_writers: set[str] = field(default_factory=set)
+    read_helpers: set[str] = field(default_factory=set)
+    """Names from kraft_wire.protocol.fast_read."""
+    write_helpers: set[str] = field(default_factory=set)
+    """Names from kraft_wire.protocol.fast_write."""
+    defaults: set[str] = field(default_factory=set)
+    """Structs of which a default instance is compared with."""
+
+    def reader(self, codes: str) -> str:
+        self.readers.add(codes)
+        return "_read_" + struct_name(codes)
+
+    def writer(self, codes: str) -> str:
+        self.writers.add(codes)
+        return "_write_" + struct_name(codes)
+
+    def array_reader(self, code: str) -> str:
+        self.array_readers.add(code)
+        return f"_read_array_{struct_name(code)}"
+
+    def array_writer(self, code: str) -> str:
+        self.array_writers.add(code)
+        return f"_write_array_{struct_name(code)}"
+
+    def read_helper(self, name: str) -> str:
+        self.read_helpers.add(name)
+        return name
+
+    def write_helper(self, name: str) -> str:
+        self.write_helpers.add(name)
+        return name
+
+    def default(self, struct: str) -> str:
+        self.defaults.add(struct)
+        return f"_DEFAULT_{struct}"
+
+    def definitions(self) -> list[str]:
+        """The module-level constants, in a fixed order."""
+        lines = [
+            f'_read_{struct_name(codes)} = struct.Struct(">{codes}").unpack_from'
+            for codes in sorted(self.readers)
+        ]
+        lines += [
+            f'_write_{struct_name(codes)} = struct.Struct(">{codes}").pack' for codes in sorted(self.writers)
+        ]
+        lines += [
+            f'_read_array_{struct_name(code)} = array_readers("{code}")'
+            for code in sorted(self.array_readers)
+        ]
+        lines += [
+            f'_write_array_{struct_name(code)} = array_writers("{code}")'
+            for code in sorted(self.array_writers)
+        ]
+        return lines
+
+
+def struct_name(codes: str) -> str:
+    """A struct format as part of an identifier."""
+    return codes.replace("?", "t")
+
+
+class Function:
+    """One function's body: lines, indentation and local names that are used once each."""
+
+    def __init__(self, module: Module, reserved: tuple[str, ...]) -> None:
+        self.module = module
+        self.lines: list[str] = []
+        self._depth = 0
+        self._taken = set(reserved)
+
+    def add(self, line: str) -> None:
+        self.lines.append(INDENT * self._depth + line)
+
+    @contextmanager
+    def block(self, opening: str) -> Iterator[None]:
+        """``opening:`` with what is added inside; a block that stays empty gets ``pass``."""
+        self.add(opening + ":")
+        self._depth += 1
+        count = len(self.lines)
+        yield
+        if len(self.lines) == count:
+            self.add("pass")
+        self._depth -= 1
+
+    def name(self, wanted: str) -> str:
+        """A local name like ``wanted`` that nothing else in this function has."""
+        name, number = wanted, 1
+        while name in self._taken or keyword.iskeyword(name):
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        return name

@@ -1,0 +1,386 @@
+"""The encoder of one message: pieces of bytes, collected as expressions and appended together.
+
+Neighbouring fields of fixed size become one prebuilt ``pack``, together with a size that follows. Whatever
+the wire can't carry raises one of ENCODE_FAULTS, and the careful encoder says what it is.
+"""
+
+from __future__ import annotations
+
+from codegen.code import Function, Module
+from codegen.layout import ALWAYS, STRUCT_CODES, Interval, intervals, mandatory_runs
+from codegen.plan import FieldPlan, MessagePlan, StructPlan
+from codegen.versions import Versions
+
+NULL_TAGGED, NULL_UNTAGGED = repr(b"\0"), repr(b"\xff")
+"""What stands for a struct that is null."""
+RESERVED = ("self", "out", "version", "mark", "struct", "msgspec")
+
+
+def emit_encode(plan: MessagePlan, module: Module, *, whole: bool) -> list[str]:
+    """``encode_into``, or where ``whole`` ``encode`` with the body and ``encode_into`` on top of it."""
+    function = Function(module, RESERVED)
+    if not whole:
+        with function.block("def encode_into(self, out: list[bytes], version: int) -> None"):
+            function.add("mark = len(out)")
+            _body(plan, function, whole=False)
+            function.add("del out[mark:]")
+            function.add("encode_message_carefully(self, out, version)")
+        return function.lines
+    with function.block("def encode(self, version: int) -> bytes"):
+        _body(plan, function, whole=True)
+        function.add("out = []")
+        function.add("encode_message_carefully(self, out, version)")
+        function.add('return b"".join(out)')
+    function.add("")
+    with function.block("def encode_into(self, out: list[bytes], version: int) -> None"):
+        function.add("out.append(self.encode(version))")
+    return function.lines
+
+
+def _body(plan: MessagePlan, function: Function, *, whole: bool) -> None:
+    if whole:
+        function.add("out: list[bytes]")
+    with function.block("try"):
+        for interval in intervals(plan):
+            low, high = interval.versions.low, interval.versions.high
+            with function.block(f"if version == {low}" if low == high else f"if {low} <= version <= {high}"):
+                _Encoder(plan, function, interval, whole=whole).message()
+    with function.block("except ENCODE_FAULTS"):
+        pass
+
+
+class _Encoder:
+    def __init__(self, plan: MessagePlan, function: Function, interval: Interval, *, whole: bool) -> None:
+        self.plan = plan
+        self.out = function
+        self.module = function.module
+        self.interval = interval
+        self.whole = whole
+        self.target = "out"
+        self.run: list[tuple[str, str]] = []
+        self.pieces: list[str] = []
+        self.made_list = not whole
+
+    def message(self) -> None:
+        start = len(self.out.lines)
+        self.structure(self.plan.struct(self.plan.message.name), "self")
+        self.close_run()
+        if not self.whole:
+            self.flush()
+            self.out.add("return")
+            return
+        if not self.made_list:
+            joined = self.pieces[0] if len(self.pieces) == 1 else f'b"".join(({", ".join(self.pieces)}))'
+            self.out.add(f"return {joined if self.pieces else repr(b'')}")
+            return
+        self.flush()
+        self.out.add('return b"".join(out)')
+        # The list is made at the interval's beginning, one level inside its test.
+        indent = self.out.lines[-1][: -len(self.out.lines[-1].lstrip())]
+        self.out.lines.insert(start, f"{indent}out = []")
+
+    # -- pieces
+
+    def fixed(self, code: str, expression: str) -> None:
+        self.run.append((code, expression))
+
+    def close_run(self) -> None:
+        if self.run:
+            self.pieces.append(self.packed(self.run))
+            self.run = []
+
+    def packed(self, run: list[tuple[str, str]]) -> str:
+        codes = "".join(code for code, _ in run)
+        return f"{self.module.writer(codes)}({', '.join(expression for _, expression in run)})"
+
+    def compact_size(self, name: str, long: str) -> None:
+        """A size of one byte joins the run; a longer one is written by ``long``."""
+        if not self.run:
+            self.pieces.append(
+                f"{self.module.write_helper('SIZES')}[{name}] if {name} < 128 else {long}({name})"
+            )
+            return
+        short = self.packed([*self.run, ("B", name)])
+        self.pieces.append(f"{short} if {name} < 128 else {self.packed(self.run)} + {long}({name})")
+        self.run = []
+
+    def flush(self) -> None:
+        """Append what has been collected, so that control flow may follow."""
+        self.close_run()
+        if len(self.pieces) == 1:
+            self.out.add(f"{self.target}.append({self.pieces[0]})")
+        elif self.pieces:
+            self.out.add(f"{self.target} += ({', '.join(self.pieces)})")
+        if self.pieces and self.target == "out":
+            self.made_list = True
+        self.pieces = []
+
+    # -- structs
+
+    def structure(self, struct: StructPlan, source: str) -> None:
+        for field in struct.fields:
+            self.refuse_absent(field, f"{source}.{field.name}")
+        for condition, fields in mandatory_runs(struct, self.interval):
+            if condition is None:
+                continue
+            if condition == ALWAYS:
+                for field in fields:
+                    self.value(field, f"{source}.{field.name}", compact=self.interval.is_compact(field))
+                continue
+            self.conditional(condition, fields, source)
+        if self.interval.flexible:
+            self.tag_section(struct, source)
+        elif struct.can_be_flexible:
+            with self.out.block(f"if {source}.unknown_tagged_fields"):
+                self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def refuse_absent(self, field: FieldPlan, source: str) -> None:
+        """A field that the version lacks and that matters must hold its default."""
+        condition = self.interval.absent(field)
+        if condition is None or field.ignorable:
+            return
+        test = self.not_default(field, source)
+        with self.out.block(f"if {condition} and ({test})" if condition else f"if {test}"):
+            self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def not_default(self, field: FieldPlan, source: str) -> str:
+        if field.default == "None":
+            return f"{source} is not None"
+        if field.default == "struct":
+            return f"{source} != {self.module.default(field.type.struct)}"
+        if field.type.is_array:
+            return f"{source} is None or {source}"
+        if field.default in ("True", "False"):
+            return f"not {source}" if field.default == "True" else source
+        return f"{source} != {field.default}"
+
+    def conditional(self, condition: str, fields: list[FieldPlan], source: str) -> None:
+        if all(field.type.fixed_size is not None for field in fields):
+            self.close_run()
+            run = [(STRUCT_CODES[field.type.base], f"{source}.{field.name}") for field in fields]
+            self.pieces.append(f'{self.packed(run)} if {condition} else b""')
+            return
+        self.flush()
+        self.made_list = self.made_list or self.target == "out"
+        with self.out.block(f"if {condition}"):
+            for field in fields:
+                self.value(field, f"{source}.{field.name}", compact=self.interval.is_compact(field))
+            self.flush()
+
+    # -- values
+
+    def value(self, field: FieldPlan, source: str, *, compact: bool) -> None:
+        """Write a field at its place among the others."""
+        null = self.null_condition(field, self.interval.mandatory(field))
+        if null is None and field.can_be_none:
+            self.refuse_null(source, null)
+        if field.type.is_array:
+            self.array(field, source, null, compact=compact)
+        elif field.type.is_struct:
+            self.struct_field(field, source, null)
+        elif field.type.fixed_size is not None:
+            self.fixed(STRUCT_CODES[field.type.base], source)
+        else:
+            self.string_or_binary(field, source, null, compact=compact)
+
+    def tagged_value(self, field: FieldPlan, source: str) -> None:
+        """Write a field that is not its default inside its tag."""
+        # All tagged versions are nullable, or none; and None that is the default is never written.
+        nullable = not self.interval.tagged(field).intersect(field.nullable).empty
+        null = ALWAYS if nullable and field.default != "None" else None
+        if field.type.is_array:
+            self.array(field, source, null, compact=True)
+        elif field.type.is_struct:
+            if nullable and null is None:
+                self.fixed("B", "1")
+            self.struct_field(field, source, null, null_marker=NULL_TAGGED)
+        elif field.type.fixed_size is not None:
+            self.fixed(STRUCT_CODES[field.type.base], source)
+        else:
+            self.string_or_binary(field, source, null, compact=True)
+
+    def null_condition(self, field: FieldPlan, here: Versions) -> str | None:
+        """When None is allowed: ALWAYS, a test, or None for never."""
+        nullable = here.intersect(field.nullable)
+        if nullable.empty:
+            return None
+        return ALWAYS if nullable == here else self.interval.condition(nullable)
+
+    def allow_null(self, null: str) -> None:
+        """Inside a test for None: refuse it at the versions that don't have it."""
+        if null:
+            with self.out.block(f"if not ({null})"):
+                self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def string_or_binary(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        is_string = field.type.base == "string"
+        raw, size = self.out.name(f"{field.name}_raw"), self.out.name(f"{field.name}_size")
+        more = " + 1" if compact else ""
+        value = f"{source}.encode()" if is_string else source
+        if null is None:
+            self.out.add(f"{raw} = {value}")
+            self.out.add(f"{size} = len({raw}){more}")
+        else:
+            with self.out.block(f"if {source} is None"):
+                self.allow_null(null)
+                self.out.add(f'{raw} = b""')
+                self.out.add(f"{size} = {0 if compact else -1}")
+            with self.out.block("else"):
+                self.out.add(f"{raw} = {value}")
+                self.out.add(f"{size} = len({raw}){more}")
+        if compact:
+            self.compact_size(size, self.module.write_helper("string_size" if is_string else "uvarint"))
+        else:
+            self.fixed("h" if is_string else "i", size)
+            self.close_run()
+        self.pieces.append(raw)
+
+    # -- arrays
+
+    def array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        if field.type.is_struct:
+            self.struct_array(field, source, null, compact=compact)
+        elif compact:
+            self.compact_array(field, source, null)
+        else:
+            self.fixed_array(field, source, null)
+
+    def compact_array(self, field: FieldPlan, source: str, null: str | None) -> None:
+        self.close_run()
+        helper = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}.get(field.type.base)
+        values = self.out.name(field.name)
+        self.out.add(f"{values} = {source}")
+        if helper is not None:
+            piece = f"{self.module.write_helper(f'write_compact_{helper}')}({values})"
+            if null is not None:
+                if null:
+                    self.refuse_null(values, null)
+                piece = f'b"\\0" if {values} is None else {piece}'
+            self.pieces.append(piece)
+            return
+        code = STRUCT_CODES[field.type.base]
+        size = self.out.name(f"{field.name}_size")
+        if null is None:
+            self.out.add(f"{size} = len({values}) + 1")
+        else:
+            with self.out.block(f"if {values} is None"):
+                self.allow_null(null)
+                self.out.add(f"{values}, {size} = (), 0")
+            with self.out.block("else"):
+                self.out.add(f"{size} = len({values}) + 1")
+        short = f"{self.module.array_writer(code)}[{size}]({size}, *{values})"
+        long = f'{self.module.write_helper("write_long_array")}({values}, "{code}")'
+        self.pieces.append(f"{short} if {size} < {self.module.read_helper('SHORT')} else {long}")
+
+    def fixed_array(self, field: FieldPlan, source: str, null: str | None) -> None:
+        self.close_run()
+        if null:
+            self.refuse_null(source, null)
+        helper = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}.get(field.type.base)
+        if helper is not None:
+            self.pieces.append(f"{self.module.write_helper(f'write_{helper}')}({source})")
+            return
+        code = STRUCT_CODES[field.type.base]
+        self.pieces.append(f'{self.module.write_helper("write_numbers")}({source}, "{code}")')
+
+    def refuse_null(self, source: str, null: str | None) -> None:
+        with self.out.block(f"if {source} is None" + (f" and not ({null})" if null else "")):
+            self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def struct_array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        values, size = self.out.name(field.name), self.out.name(f"{field.name}_size")
+        more = " + 1" if compact else ""
+        self.out.add(f"{values} = {source}")
+        if null is None:
+            self.out.add(f"{size} = len({values}){more}")
+        else:
+            with self.out.block(f"if {values} is None"):
+                self.allow_null(null)
+                self.out.add(f"{values}, {size} = [], {0 if compact else -1}")
+            with self.out.block("else"):
+                self.out.add(f"{size} = len({values}){more}")
+        if compact:
+            self.compact_size(size, self.module.write_helper("uvarint"))
+        else:
+            self.fixed("i", size)
+        self.flush()
+        self.made_list = self.made_list or self.target == "out"
+        item = self.out.name("item")
+        with self.out.block(f"for {item} in {values}"):
+            self.structure(self.plan.struct(field.type.struct), item)
+            self.flush()
+
+    # -- single structs
+
+    def struct_field(
+        self, field: FieldPlan, source: str, null: str | None, *, null_marker: str = NULL_UNTAGGED
+    ) -> None:
+        struct = self.plan.struct(field.type.struct)
+        member = self.out.name(field.name)
+        self.out.add(f"{member} = {source}")
+        if null is None:
+            self.structure(struct, member)
+            return
+        self.flush()
+        self.made_list = self.made_list or self.target == "out"
+        with self.out.block(f"if {member} is None"):
+            self.allow_null(null)
+            self.out.add(f"{self.target}.append({null_marker})")
+        with self.out.block("else"):
+            self.fixed("B", "1")
+            self.structure(struct, member)
+            self.flush()
+
+    # -- tags
+
+    def tag_section(self, struct: StructPlan, source: str) -> None:
+        known = [field for field in struct.fields if not self.interval.tagged(field).empty]
+        known.sort(key=lambda field: field.tag)
+        count, section = self.out.name("tags"), self.out.name("section")
+        tests = [f"{source}.unknown_tagged_fields"]
+        for field in known:
+            condition = self.interval.condition(self.interval.tagged(field))
+            test = self.not_default(field, f"{source}.{field.name}")
+            tests.append(f"{condition} and ({test})" if condition else test)
+        self.out.add(f'{count}, {section} = 0, b""')
+        write = self.module.write_helper("write_tags")
+        with self.out.block(f"if {' or '.join(tests)}"):
+            if known:
+                self.known_tags(known, source, count, section)
+            else:
+                self.out.add(f"{count}, {section} = {write}((), {source}.unknown_tagged_fields)")
+        self.fixed("B", count)
+        self.close_run()
+        self.pieces.append(section)
+
+    def known_tags(self, known: list[FieldPlan], source: str, count: str, section: str) -> None:
+        found = self.out.name("known")
+        self.out.add(f"{found}: list[tuple[int, bytes]] = []")
+        for field in known:
+            condition = self.interval.condition(self.interval.tagged(field))
+            member = f"{source}.{field.name}"
+            test = self.not_default(field, member)
+            with self.out.block(f"if {condition} and ({test})" if condition else f"if {test}"):
+                payload = self.payload(field, member)
+                self.out.add(f"{found}.append(({field.tag}, {payload}))")
+        write = self.module.write_helper("write_tags")
+        self.out.add(f"{count}, {section} = {write}({found}, {source}.unknown_tagged_fields)")
+
+    def payload(self, field: FieldPlan, source: str) -> str:
+        """Encode a tagged field by itself; returns the expression for its bytes."""
+        around = self.run, self.pieces, self.target
+        self.run, self.pieces, self.target = [], [], self.out.name(f"{field.name}_payload")
+        start = len(self.out.lines)
+        self.tagged_value(field, source)
+        self.close_run()
+        name, pieces = self.target, self.pieces
+        used_list = any(f"{name}." in line or f"{name} +=" in line for line in self.out.lines[start:])
+        if used_list:
+            self.flush()
+            indent = self.out.lines[start][: -len(self.out.lines[start].lstrip())]
+            self.out.lines.insert(start, f"{indent}{name}: list[bytes] = []")
+            result = f'b"".join({name})'
+        else:
+            result = pieces[0] if len(pieces) == 1 else f'b"".join(({", ".join(pieces)}))'
+        self.run, self.pieces, self.target = around
+        return result

@@ -1,0 +1,122 @@
+"""What decoders and encoders have in common: intervals of versions, conditions, runs of equal presence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.model import FIXED_SIZES
+from codegen.plan import NEVER, FieldPlan, MessagePlan, StructPlan
+from codegen.versions import NONE, Versions
+
+STRUCT_CODES = {
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "uuid": "16s",
+}
+CODE_SIZES = {code: FIXED_SIZES[base] for base, code in STRUCT_CODES.items()} | {"B": 1}
+ALWAYS = ""
+"""The condition that needs no test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Versions within which every field keeps one style, compact or not."""
+
+    versions: Versions
+    flexible: bool
+
+    def is_compact(self, field: FieldPlan) -> bool:
+        return self.versions.low >= field.flexible_from
+
+    def condition(self, versions: Versions) -> str | None:
+        """Python for "this version is one of ``versions``"; ALWAYS for all of the interval, None for none."""
+        inside = self.versions.intersect(versions)
+        if inside.empty:
+            return None
+        above = inside.low > self.versions.low
+        below = inside.high < self.versions.high
+        if above and below:
+            same = inside.low == inside.high
+            return f"version == {inside.low}" if same else f"{inside.low} <= version <= {inside.high}"
+        if above:
+            return f"version >= {inside.low}"
+        return f"version <= {inside.high}" if below else ALWAYS
+
+    def mandatory(self, field: FieldPlan) -> Versions:
+        """Where the field has its place among the others."""
+        if field.tagged.empty:
+            return self.versions.intersect(field.present)
+        before = Versions(field.present.low, field.tagged.low - 1)
+        return NONE if before.empty else self.versions.intersect(before)
+
+    def tagged(self, field: FieldPlan) -> Versions:
+        return self.versions.intersect(field.tagged)
+
+    def absent(self, field: FieldPlan) -> str | None:
+        """The condition under which the field does not exist."""
+        present = self.versions.intersect(field.present)
+        if present.empty:
+            return ALWAYS
+        if present == self.versions:
+            return None
+        low, high = present.low > self.versions.low, present.high < self.versions.high
+        if low and high:
+            return f"not {present.low} <= version <= {present.high}"
+        return f"version < {present.low}" if low else f"version > {present.high}"
+
+
+def intervals(plan: MessagePlan) -> list[Interval]:
+    """The message's versions cut where a field's style changes, newest first."""
+    versions = plan.message.versions
+    if versions.empty:
+        return []
+    cuts = {plan.flexible_from}
+    cuts |= {field.flexible_from for struct in plan.structs for field in struct.fields}
+    starts = sorted({versions.low} | {cut for cut in cuts if cut in versions})
+    ends = [start - 1 for start in starts[1:]] + [versions.high]
+    found = [
+        Interval(Versions(low, high), low >= plan.flexible_from)
+        for low, high in zip(starts, ends, strict=True)
+    ]
+    return found[::-1]
+
+
+def mandatory_runs(struct: StructPlan, interval: Interval) -> Iterator[tuple[str | None, list[FieldPlan]]]:
+    """Fields in order, neighbours with one condition together; None: they have no place in the interval."""
+    run: list[FieldPlan] = []
+    current: str | None = None
+    for field in struct.fields:
+        condition = interval.condition(interval.mandatory(field))
+        if run and condition != current:
+            yield current, run
+            run = []
+        current = condition
+        run.append(field)
+    if run:
+        yield current, run
+
+
+def has_loop(plan: MessagePlan) -> bool:
+    """Whether the message holds an array of structs anywhere."""
+    return any(
+        field.type.is_struct and field.type.is_array for struct in plan.structs for field in struct.fields
+    )
+
+
+__all__ = [
+    "ALWAYS",
+    "CODE_SIZES",
+    "NEVER",
+    "STRUCT_CODES",
+    "Interval",
+    "has_loop",
+    "intervals",
+    "mandatory_runs",
+]

@@ -1,0 +1,123 @@
+"""What generated encoders are made of: prebuilt writers of number arrays, and the less common cases.
+
+Whatever is wrong or unusual raises one of ENCODE_FAULTS.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from kraft_wire.protocol.fast_read import SHORT
+from kraft_wire.protocol.fault import Fault
+from kraft_wire.protocol.schema import MAX_STRING_BYTES, UnknownTags
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.protocol.varint import uvarint
+
+WriteArray = Callable[..., bytes]
+NULL_COUNT: Final = b"\xff\xff\xff\xff"
+SIZES: Final = tuple(bytes((size,)) for size in range(128))
+"""Sizes of one byte, ready made."""
+
+
+@cache
+def array_writers(code: str) -> tuple[WriteArray, ...]:
+    """By compact size, how to pack that size and an array of the struct code's numbers."""
+    return (struct.Struct(">B").pack, *(struct.Struct(f">B{count}{code}").pack for count in range(SHORT - 1)))
+
+
+def string_size(size: int) -> bytes:
+    """A compact string's size, within the limit of all strings."""
+    if size > MAX_STRING_BYTES + 1:
+        raise Fault
+    return uvarint(size)
+
+
+def write_long_array(values: Sequence[Any], code: str) -> bytes:
+    """A compact array of numbers of any size."""
+    return uvarint(len(values) + 1) + struct.pack(f">{len(values)}{code}", *values)
+
+
+def write_numbers(values: Sequence[Any] | None, code: str) -> bytes:
+    """An array of numbers with four bytes of count; None where it may be null."""
+    if values is None:
+        return NULL_COUNT
+    return struct.pack(f">i{len(values)}{code}", len(values), *values)
+
+
+def write_compact_strings(values: Iterable[str]) -> bytes:
+    """A compact array of strings."""
+    out = [b""]
+    for text in values:
+        raw = text.encode()
+        size = len(raw) + 1
+        out += (SIZES[size] if size < 128 else string_size(size), raw)
+    out[0] = uvarint((len(out) - 1) // 2 + 1)
+    return b"".join(out)
+
+
+def write_strings(values: Iterable[str] | None) -> bytes:
+    """An array of strings with fixed sizes."""
+    if values is None:
+        return NULL_COUNT
+    raws = [text.encode() for text in values]
+    out = [struct.pack(">i", len(raws))]
+    for raw in raws:
+        out += (struct.pack(">h", len(raw)), raw)
+    return b"".join(out)
+
+
+def write_compact_byte_strings(values: Iterable[bytes]) -> bytes:
+    """A compact array of byte strings."""
+    out = [b""]
+    for raw in values:
+        out += (uvarint(len(raw) + 1), raw)
+    out[0] = uvarint((len(out) - 1) // 2 + 1)
+    return b"".join(out)
+
+
+def write_byte_strings(values: Iterable[bytes] | None) -> bytes:
+    """An array of byte strings with fixed sizes."""
+    if values is None:
+        return NULL_COUNT
+    raws = list(values)
+    out = [struct.pack(">i", len(raws))]
+    for raw in raws:
+        out += (struct.pack(">i", len(raw)), raw)
+    return b"".join(out)
+
+
+def write_compact_uuids(values: Sequence[Uuid]) -> bytes:
+    """A compact array of ids."""
+    return uvarint(len(values) + 1) + _join_uuids(values)
+
+
+def write_uuids(values: Sequence[Uuid] | None) -> bytes:
+    """An array of ids with four bytes of count."""
+    return NULL_COUNT if values is None else struct.pack(">i", len(values)) + _join_uuids(values)
+
+
+def _join_uuids(values: Sequence[Uuid]) -> bytes:
+    raw = b"".join(values)
+    if len(raw) != 16 * len(values):
+        raise Fault
+    return raw
+
+
+def write_tags(known: Sequence[tuple[int, bytes]], unknown: UnknownTags) -> tuple[int, bytes]:
+    """How many tagged fields there are (more than 127 is a Fault), and all of them."""
+    count = len(known) + len(unknown)
+    out: list[bytes] = []
+    for tag, raw in known:
+        out += (uvarint(tag), uvarint(len(raw)), raw)
+    previous = -1
+    for tag, raw in unknown:
+        if tag <= previous:
+            raise Fault
+        out += (uvarint(tag), uvarint(len(raw)), raw)
+        previous = tag
+    if count > 127 or previous >= 2**31 - 1:
+        raise Fault
+    return count, b"".join(out)

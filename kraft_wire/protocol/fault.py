@@ -1,0 +1,16 @@
+"""How a generated codec gives up, and leaves a message to the careful codec."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+
+class Fault(ValueError):
+    """Something that a generated codec leaves to the careful one; never seen outside."""
+
+
+DECODE_FAULTS: Final = (struct.error, IndexError, ValueError)
+"""Fault, malformed UTF-8, and the end of the data."""
+ENCODE_FAULTS: Final = (struct.error, ValueError, TypeError, AttributeError)
+"""Fault, lone surrogates, and values of a wrong type or out of range."""
