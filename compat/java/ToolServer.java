@@ -76,6 +76,18 @@ public final class ToolServer {
         }
     }
 
+    /** Outlives the tool that closes it at its end: the next one prints to it too. */
+    private static final class Unclosable extends PrintStream {
+        Unclosable(OutputStream target) {
+            super(target, true, StandardCharsets.UTF_8);
+        }
+
+        @Override
+        public void close() {
+            flush();
+        }
+    }
+
     private final Map<String, ClassLoader> loaders = new HashMap<>();
     private final Redirected out = new Redirected();
     private final Redirected err = new Redirected();
@@ -88,8 +100,8 @@ public final class ToolServer {
         PrintStream answers = System.out;
         PrintStream lastWords = System.err;
         ToolServer server = new ToolServer();
-        System.setOut(new PrintStream(server.out, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(server.err, true, StandardCharsets.UTF_8));
+        System.setOut(new Unclosable(server.out));
+        System.setErr(new Unclosable(server.err));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> lastWords.writeBytes(server.err.take())));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
