@@ -20,7 +20,7 @@ TOPICS = [f"topic-{n}" for n in range(20)]
 
 # The shell's reader says so, at level ERROR, of control records that every log or snapshot has.
 SHELL_ALWAYS_SAYS = re.compile(
-    r"ERROR Ignoring control record with type (KRAFT|SNAPSHOT)_(VERSION|VOTERS|HEADER|FOOTER) at offset \d+ .*"
+    r"ERROR Ignoring control record with type (KRAFT|SNAPSHOT)_(VERSION|VOTERS|HEADER|FOOTER) at offset \d+.*"
 )
 
 
