@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+
 from kraft_wire.controller.config_schema import effective_topic_config
 from kraft_wire.controller.context import ControllerState, VersionedRecord
 from kraft_wire.controller.partition_change import Election, Goal, Rules, partition_change

@@ -35,8 +35,6 @@ from kraft_wire.protocol.messages.create_topics_response import (
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 
 _FIRST_VERSION_WITH_CONFIGS = 5
-_MAX_VALUE_BYTES = 32_767
-"""What a string of a record can hold."""
 _USE_DEFAULT = -1
 
 
@@ -193,11 +191,6 @@ class _Creation:
 
 def _checked_configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:
     configs = refuse_nulls({config.name: config.value for config in topic.configs}, "topic")
-    for name, value in configs.items():
-        if len(value.encode()) > _MAX_VALUE_BYTES:
-            raise ApiError(
-                ErrorCode.INVALID_CONFIG, f"the value of {name} takes more than {_MAX_VALUE_BYTES} bytes"
-            )
     if configs:
         validate_topic_configs(configs, static_configs=state.settings.static_configs)
     return configs

@@ -1,4 +1,4 @@
-"""The scenarios of Kafka's PartitionChangeBuilderTest and PartitionReassignmentReplicasTest, and invariants."""
+"""Scenarios of Kafka's PartitionChangeBuilderTest and PartitionReassignmentReplicasTest, and invariants."""
 
 from __future__ import annotations
 

@@ -3,7 +3,9 @@ import pytest
 from kraft_wire.controller.topic_names import MAX_NAME_LENGTH, why_invalid
 
 
-@pytest.mark.parametrize("name", ["a", "A-1", "foo.bar_baz-2", "...", "__consumer_offsets", "x" * MAX_NAME_LENGTH])
+@pytest.mark.parametrize(
+    "name", ["a", "A-1", "foo.bar_baz-2", "...", "__consumer_offsets", "x" * MAX_NAME_LENGTH]
+)
 def test_legal_names(name: str) -> None:
     assert why_invalid(name) is None
 
