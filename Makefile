@@ -57,7 +57,7 @@ kcat:
 venv: $(VENV_STAMP)
 
 $(VENV_STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: $(PYTHON) is older than Python 3.11: install a newer one, or name it as in `make PYTHON=python3.12 $(MAKECMDGOALS)`' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'make: $(PYTHON) is missing or older than Python 3.11: install a newer one, or name it as in `make PYTHON=python3.12 $(MAKECMDGOALS)`' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -88,7 +88,7 @@ demo: venv kafka kcat
 test: test-unit test-compat
 
 test-unit: venv
-	$(BIN)/pytest tests
+	$(BIN)/pytest tests -n 2
 
 test-compat: venv kafka kcat
 	$(BIN)/pytest compat
