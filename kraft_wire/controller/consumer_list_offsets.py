@@ -35,6 +35,8 @@ LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
 NO_OFFSET: Final = -1
 NO_TIMESTAMP: Final = -1
+NO_EPOCH: Final = -1
+FIRST_VERSION_WITH_LEADER_EPOCH: Final = 4
 FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE: Final = 5
 
 
@@ -43,7 +45,7 @@ class FoundOffset(msgspec.Struct, frozen=True, gc=False):
 
     offset: int
     timestamp_ms: int
-    leader_epoch: int = -1
+    leader_epoch: int = NO_EPOCH
 
 
 def timestamps_wanted(request: ListOffsetsRequest) -> list[int]:
@@ -111,14 +113,17 @@ def _partition(
         if version >= FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
             return _refusal(index, ErrorCode.OFFSET_NOT_AVAILABLE)
         return _refusal(index, ErrorCode.LEADER_NOT_AVAILABLE)
-    return _offset(index, asked.timestamp, view, view.high_watermark, found)
+    answer = _offset(index, asked.timestamp, view, view.high_watermark, found)
+    if version < FIRST_VERSION_WITH_LEADER_EPOCH:
+        answer.leader_epoch = NO_EPOCH
+    return answer
 
 
 def _offset(
     index: int, timestamp: int, view: LogView, high_watermark: int, found: Mapping[int, FoundOffset | None]
 ) -> ListOffsetsPartitionResponse:
     answer = ListOffsetsPartitionResponse(
-        partition_index=index, offset=NO_OFFSET, timestamp=NO_TIMESTAMP, leader_epoch=-1
+        partition_index=index, offset=NO_OFFSET, timestamp=NO_TIMESTAMP, leader_epoch=NO_EPOCH
     )
     if timestamp == LATEST:
         answer.offset, answer.leader_epoch = high_watermark, view.epoch

@@ -34,7 +34,8 @@ from kraft_wire.protocol.messages.incremental_alter_configs_response import (
     IncrementalAlterConfigsResponse,
 )
 
-MAX_VALUE_LENGTH: Final = 32767
+MAX_VALUE_BYTES: Final = 32767
+"""The protocol's limit for strings; only appending can get past it."""
 CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
 
 
@@ -158,10 +159,9 @@ def _items(value: str | None) -> list[str]:
 def _check_change(
     state: ControllerState, resource: AlterConfigsResource, key: str, value: str | None
 ) -> None:
-    if value is not None and len(value) > MAX_VALUE_LENGTH:
+    if value is not None and (size := len(value.encode())) > MAX_VALUE_BYTES:
         raise ApiError(
-            ErrorCode.INVALID_CONFIG,
-            f"{key} has {len(value)} characters; at most {MAX_VALUE_LENGTH} are kept",
+            ErrorCode.INVALID_CONFIG, f"{key} would have {size} bytes; the limit is {MAX_VALUE_BYTES}"
         )
     if resource.resource_type != ResourceType.BROKER:
         return
