@@ -30,6 +30,7 @@ __all__ = [
     "Record",
     "encode_batch",
     "encode_keyed_batch",
+    "is_intact",
     "iter_records",
     "read_header",
     "record_values",
@@ -142,6 +143,19 @@ def check_batch(data: bytes | memoryview, position: int, header: BatchHeader) ->
         raise CorruptBatch(
             position, header.base_offset, f"compressed with {name}; batches of a metadata log never are"
         )
+
+
+def is_intact(data: bytes) -> bool:
+    """Whether the bytes are one batch as somebody wrote it, by length, version and checksum alone.
+
+    Such a batch may still be one that a metadata log must not contain.
+    """
+    if len(data) < HEADER_SIZE_BYTES:
+        return False
+    _, length, _, magic, crc = _UNCHECKED.unpack_from(data)
+    if LENGTH_END + length != len(data) or magic != MAGIC:
+        return False
+    return bool(google_crc32c.value(data[_CRC_START:]) == crc)
 
 
 def scan_batches(data: bytes | memoryview, check_crc: bool = True) -> Iterator[tuple[int, BatchHeader]]:

@@ -1,0 +1,115 @@
+"""Writing so that it stays written: whole writes, flushed files and folders, a failure that sticks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kraft_wire.storage.errors import DiskFailed
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+class Disk:
+    """Every change to a folder goes through one of these.
+
+    The first failure of a write, a flush, a rename or the like is kept, and every later call raises it
+    (DiskFailed): after a failed flush the kernel may report success for data that is gone.
+    """
+
+    def __init__(self) -> None:
+        self._failure: DiskFailed | None = None
+
+    @property
+    def failure(self) -> DiskFailed | None:
+        return self._failure
+
+    @contextmanager
+    def _latched(self, path: Path, what: str) -> Iterator[None]:
+        self.check()
+        try:
+            yield
+        except OSError as error:
+            self._failure = DiskFailed(path, what, error)
+            raise self._failure from error
+
+    def check(self) -> None:
+        """Raises DiskFailed when anything failed before."""
+        if self._failure is not None:
+            raise self._failure
+
+    def write(self, fd: int, data: bytes, position: int, path: Path) -> None:
+        """Write all of ``data`` at ``position``; one system call unless the kernel takes less at once."""
+        with self._latched(path, "a write"):
+            view = memoryview(data)
+            while view:
+                written = os.pwrite(fd, view, position)
+                position += written
+                view = view[written:]
+
+    def truncate(self, fd: int, size_bytes: int, path: Path) -> None:
+        with self._latched(path, "truncation"):
+            os.ftruncate(fd, size_bytes)
+
+    def flush_data(self, fd: int, path: Path) -> None:
+        """The file's bytes and its length are on stable storage when this returns."""
+        with self._latched(path, "the flush"):
+            os.fdatasync(fd)
+
+    def flush_folder(self, folder: Path) -> None:
+        """Files made, renamed or removed in the folder stay so."""
+        with self._latched(folder, "the folder's flush"):
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def create(self, path: Path, mode: int = 0o644) -> int:
+        """Make a new file and open it for reading and writing; the folder is left to be flushed."""
+        with self._latched(path, "creation"):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder with its parents, and flush each folder that got a new entry."""
+        missing = [folder, *folder.parents]
+        missing = missing[: next((n for n, path in enumerate(missing) if path.exists()), len(missing))]
+        for path in reversed(missing):
+            with self._latched(path, "creation"):
+                path.mkdir(exist_ok=True)
+            self.flush_folder(path.parent)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file that may be gone already; the folder is left to be flushed."""
+        with self._latched(path, "removal"):
+            path.unlink(missing_ok=True)
+
+    def rename(self, path: Path, to: Path) -> None:
+        """Rename within a folder, replacing what is there, and flush the folder."""
+        with self._latched(path, f"renaming it to {to.name}"):
+            path.rename(to)
+        self.flush_folder(to.parent)
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Give a small file new contents: readers and crashes see the old or the new ones, never less."""
+        temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+        fd = self.create(temporary)
+        try:
+            self.write(fd, data, 0, temporary)
+            self.flush_data(fd, temporary)
+        finally:
+            os.close(fd)
+        self.rename(temporary, path)
+
+
+def read_at(fd: int, position: int, size_bytes: int) -> bytes:
+    """``size_bytes`` from ``position`` on, fewer only where the file ends. Raises OSError."""
+    data = os.pread(fd, size_bytes, position)
+    while len(data) < size_bytes:
+        more = os.pread(fd, size_bytes - len(data), position + len(data))
+        if not more:
+            break
+        data += more
+    return data

@@ -1,0 +1,68 @@
+"""How much of the log is known to have been flushed, remembered beside it.
+
+Recovery needs it to tell a torn tail, which a crash may leave above the last flush, from damage to records
+that were durable. The file is written after each flush and itself not flushed, except when the floor goes
+down or the node stops: it may lag behind the truth and never runs ahead of it.
+
+Java's controllers don't know the file. One that ran on the folder may have truncated the log below the
+floor, but only in a later epoch, which it wrote to quorum-state: so the floor names the epoch that it was
+written in, and counts only while quorum-state says the same.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import google_crc32c
+
+from kraft_wire.storage.disk import Disk
+
+FILE_NAME = "durable-floor"
+
+
+class Floor(NamedTuple):
+    """Everything below ``offset`` was on stable storage, when quorum-state said ``quorum_epoch``."""
+
+    offset: int
+    quorum_epoch: int
+
+
+def floor_text(floor: Floor) -> str:
+    """One line of constant length, so that it can be overwritten in place."""
+    numbers = f"{floor.offset:020d} {floor.quorum_epoch:010d}"
+    return f"{numbers} {google_crc32c.value(numbers.encode()):08x}\n"
+
+
+def parse_floor(text: str) -> Floor | None:
+    """None for anything but a whole line with the right checksum."""
+    words = text.split()
+    if len(words) != 3 or not (words[0] + words[1]).isdigit():
+        return None
+    floor = Floor(int(words[0]), int(words[1]))
+    return floor if floor_text(floor) == text else None
+
+
+class DurableFloor:
+    """The file, kept open. ``write`` may be called from the thread that flushes the log."""
+
+    def __init__(self, folder: Path, disk: Disk) -> None:
+        self._path = folder / FILE_NAME
+        self._disk = disk
+        try:
+            text = self._path.read_text("ascii")
+        except (FileNotFoundError, UnicodeDecodeError):
+            text = ""
+        self.found = parse_floor(text)
+        """What the file said when it was opened; None where it said nothing."""
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def write(self, floor: Floor, *, flush: bool = False) -> None:
+        """Raises DiskFailed."""
+        self._disk.write(self._fd, floor_text(floor).encode(), 0, self._path)
+        if flush:
+            self._disk.flush_data(self._fd, self._path)
+
+    def close(self) -> None:
+        os.close(self._fd)

@@ -1,0 +1,99 @@
+"""What can be wrong with a folder, or with the disk under it. Every text names the file and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kraft_wire.log.errors import LogError
+
+
+class StorageError(LogError):
+    """A folder that cannot be used. ``path`` is the file or folder that says so."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
+
+
+class NotFormatted(StorageError):
+    """A folder without meta.properties."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "is not there: the folder is not formatted; run `kraft-wire storage format`")
+
+
+class AlreadyFormatted(StorageError):
+    """A folder that format must not touch."""
+
+
+class WrongFolder(StorageError):
+    """A folder that belongs to another cluster or node, or is not what it should be."""
+
+
+class FolderLocked(StorageError):
+    """A folder that another process works on."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "another process holds this lock; stop it, or use another folder")
+
+
+class CorruptFile(StorageError):
+    """One of the small files says nothing sensible."""
+
+
+class CorruptLog(StorageError):
+    """Records that were durable once are damaged or gone. Nothing on the disk was changed.
+
+    ``position`` is the byte in ``path`` from which on it cannot be read, ``offset`` the first record offset
+    lost.
+    """
+
+    def __init__(self, path: Path, position: int, offset: int, reason: str) -> None:
+        super().__init__(path, reason)
+        self.position = position
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: corrupt at byte {self.position}, where offset {self.offset} should be: "
+            f"{self.reason}; nothing was changed. Restore {self.path.parent} from a copy; where a majority "
+            "of the quorum is whole, move this node's folder away and format it anew, and it fetches "
+            "everything from the leader"
+        )
+
+
+class CorruptSnapshot(StorageError):
+    """A snapshot that is damaged or incomplete."""
+
+
+class MissingRecords(StorageError):
+    """A log that begins above offset 0 without a snapshot of what came before (KAFKA-14240)."""
+
+
+class DiskFailed(StorageError):
+    """A write or a flush failed: what is on the disk is unknown from now on, so the process has to end.
+
+    It is raised again by every later attempt to write, for a flush that is tried again may succeed although
+    the data is gone.
+    """
+
+    def __init__(self, path: Path, what: str, error: OSError) -> None:
+        super().__init__(path, f"{what} failed: {error.strerror or error}; the disk is not to be trusted")
+        self.errno = error.errno
+
+
+class OffsetBelowStart(LogError):
+    """A read of records that were trimmed; a snapshot holds their outcome."""
+
+    def __init__(self, offset: int, start_offset: int) -> None:
+        super().__init__(offset, start_offset)
+        self.offset = offset
+        self.start_offset = start_offset
+
+    def __str__(self) -> str:
+        return f"offset {self.offset} is below the log's start, {self.start_offset}"

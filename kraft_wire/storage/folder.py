@@ -1,0 +1,130 @@
+"""A node's folders: whose they are, that nobody else works on them, and the metadata partition inside."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from kraft_wire.log.errors import MalformedFile
+from kraft_wire.log.files import (
+    CLUSTER_METADATA_TOPIC_ID,
+    META_PROPERTIES,
+    PARTITION_FOLDER,
+    PARTITION_METADATA,
+    MetaProperties,
+    parse_meta_properties,
+    parse_partition_metadata,
+    partition_metadata_text,
+)
+from kraft_wire.storage.disk import TEMPORARY_SUFFIX, Disk
+from kraft_wire.storage.errors import CorruptFile, FolderLocked, NotFormatted, WrongFolder
+
+LOCK = ".lock"
+LEFTOVER_SUFFIXES = (".part", ".deleted", TEMPORARY_SUFFIX)
+"""What a crash may leave of files that were being made or removed, by us or by Java."""
+
+
+class Folder:
+    """The metadata folder, locked until ``close``."""
+
+    def __init__(self, path: Path, properties: MetaProperties, locks: ExitStack, disk: Disk) -> None:
+        self.path = path
+        self.properties = properties
+        self.disk = disk
+        self._locks = locks
+
+    @property
+    def partition_path(self) -> Path:
+        """Where segments, snapshots and quorum-state lie."""
+        return self.path / PARTITION_FOLDER
+
+    def close(self) -> None:
+        """Let other processes have the folders."""
+        self._locks.close()
+
+
+def open_folder(
+    metadata_dir: Path, *, node_id: int, cluster_id: str | None = None, log_dirs: Sequence[Path] = ()
+) -> Folder:
+    """Check and lock the folders of a node, and make the metadata partition's folder where it is missing.
+
+    ``log_dirs`` are the node's other folders. Without ``cluster_id`` any cluster's will do, as long as it
+    is the same one in all of them. Raises NotFormatted, WrongFolder, FolderLocked, CorruptFile.
+    """
+    disk = Disk()
+    paths = list(dict.fromkeys([metadata_dir, *log_dirs]))
+    found = {path: read_meta_properties(path) for path in paths}
+    for path, properties in found.items():
+        expected_cluster = cluster_id if cluster_id is not None else found[metadata_dir].cluster_id
+        check_identity(path, properties, expected_cluster, node_id)
+    with ExitStack() as locks:
+        for path in paths:
+            locks.callback(os.close, _lock(path / LOCK))
+        _open_partition(metadata_dir / PARTITION_FOLDER, disk)
+        return Folder(metadata_dir, found[metadata_dir], locks.pop_all(), disk)
+
+
+def read_meta_properties(folder: Path) -> MetaProperties:
+    """Whose folder it is. Raises NotFormatted or CorruptFile."""
+    path = folder / META_PROPERTIES
+    try:
+        return parse_meta_properties(path.read_text("latin-1"))
+    except FileNotFoundError:
+        raise NotFormatted(path) from None
+    except MalformedFile as error:
+        raise CorruptFile(path, error.reason) from None
+
+
+def check_identity(folder: Path, properties: MetaProperties, cluster_id: str, node_id: int) -> None:
+    """Raises WrongFolder where the folder is another cluster's or another node's."""
+    path = folder / META_PROPERTIES
+    if properties.cluster_id != cluster_id:
+        raise WrongFolder(
+            path,
+            f"cluster.id is {properties.cluster_id} and should be {cluster_id}: the folder belongs to "
+            "another cluster; correct log.dirs and metadata.log.dir",
+        )
+    if properties.node_id != node_id:
+        raise WrongFolder(
+            path,
+            f"node.id is {properties.node_id} and should be {node_id}: the folder belongs to another node; "
+            "correct node.id, or log.dirs and metadata.log.dir",
+        )
+
+
+def _lock(path: Path) -> int:
+    """Take both kinds of lock: Java's channels use POSIX record locks, which one process can take twice, so
+    that a second opening in this process is refused by the other kind."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise FolderLocked(path) from None
+    return fd
+
+
+def _open_partition(path: Path, disk: Disk) -> None:
+    disk.make_folder(path)
+    _check_partition_metadata(path / PARTITION_METADATA, disk)
+    leftovers = [file for file in path.iterdir() if file.name.endswith(LEFTOVER_SUFFIXES)]
+    for file in leftovers:
+        disk.remove(file)
+    if leftovers:
+        disk.flush_folder(path)
+
+
+def _check_partition_metadata(path: Path, disk: Disk) -> None:
+    if not path.exists():
+        disk.replace(path, partition_metadata_text().encode())
+        return
+    try:
+        topic_id = parse_partition_metadata(path.read_text("latin-1"))
+    except MalformedFile as error:
+        raise CorruptFile(path, error.reason) from None
+    if topic_id != CLUSTER_METADATA_TOPIC_ID:
+        raise WrongFolder(path, f"topic_id is {topic_id} and should be {CLUSTER_METADATA_TOPIC_ID}")
