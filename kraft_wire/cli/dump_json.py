@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from json.encoder import ESCAPE
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from kraft_wire.controller.config_types import format_value
-from kraft_wire.protocol.careful_encode import is_default
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.schema import Field, Structure
 
@@ -24,16 +23,7 @@ Printer = Callable[[Any], str]
 
 _NAMED_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b"}
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
-_UUIDS_REMEMBERED = 65_536
-
-
-class _Member(NamedTuple):
-    """One field of a structure: its name as JSON has it, and whether its default is left out."""
-
-    head: str
-    get: Callable[[Structure], Any]
-    text: Printer
-    is_left_out: Callable[[Any], bool] | None
+TEXTS_REMEMBERED = 16_384
 
 
 def metadata_json(message: Message, version: int) -> str:
@@ -54,35 +44,65 @@ def _record_head(cls: type[Message], version: int) -> str:
 
 @cache
 def _structure_printer(cls: type[Structure], version: int) -> Printer:
-    members = [_member(field, cls(), version) for field in cls.FIELDS if field.is_present(version)]
+    """One template for the whole structure. Every member begins with a comma, and the first is cut off."""
+    fields = [field for field in cls.FIELDS if field.is_present(version)]
+    if not fields:
+        return lambda _: "{}"
+    get_members = _members_getter([field.name for field in fields])
+    template = "".join("%s" if field.is_tagged(version) else f",{_head(field)}%s" for field in fields)
+    printers = [
+        (place, printer)
+        for place, field in enumerate(fields)
+        if (printer := _member_printer(field, cls(), version)) is not str
+    ]
 
     def text(value: Structure) -> str:
-        parts = []
-        for head, get, member_text, is_left_out in members:
-            member = get(value)
-            if is_left_out is None or not is_left_out(member):
-                parts.append(head + member_text(member))
-        return "{" + ",".join(parts) + "}"
+        members = get_members(value)
+        for place, printer in printers:
+            members[place] = printer(members[place])
+        return f"{{{(template % tuple(members))[1:]}}}"
 
     return text
 
 
-def _member(field: Field, defaults: Structure, version: int) -> _Member:
-    is_left_out = (lambda member: is_default(member, field, defaults)) if field.is_tagged(version) else None
+def _members_getter(names: list[str]) -> Callable[[Structure], list[Any]]:
+    get = attrgetter(*names)
+    if len(names) == 1:
+        return lambda value: [get(value)]
+    return lambda value: list(get(value))
+
+
+def _member_printer(field: Field, defaults: Structure, version: int) -> Printer:
+    """Prints a member's value; of a tagged field its name, too, or nothing where it has its default."""
     text = _element_printer(field, version)
     if field.array:
-        text = _array_printer(text)
+        text = _array_printer(text, repeats=field.struct is None)
     if field.is_nullable(version):
         text = _nullable_printer(text)
-    return _Member(f"{_quoted(field.json_name)}:", attrgetter(field.name), text, is_left_out)
+    if field.is_tagged(version):
+        text = _tagged_printer(f",{_head(field)}", text, getattr(defaults, field.name))
+    return text
 
 
-def _array_printer(element: Printer) -> Printer:
-    return lambda members: "[" + ",".join(map(element, members)) + "]"
+def _head(field: Field) -> str:
+    return f"{_quoted(field.json_name)}:"
+
+
+def _array_printer(element: Printer, *, repeats: bool) -> Printer:
+    """``repeats`` says that there are few different values: sets of brokers or directories, for example."""
+
+    def text(members: Iterable[Any]) -> str:
+        return "[" + ",".join(map(element, members)) + "]"
+
+    return lru_cache(TEXTS_REMEMBERED)(text) if repeats else text
 
 
 def _nullable_printer(present: Printer) -> Printer:
     return lambda member: "null" if member is None else present(member)
+
+
+def _tagged_printer(head: str, text: Printer, default: object) -> Printer:
+    return lambda member: "" if member == default else head + text(member)
 
 
 def _element_printer(field: Field, version: int) -> Printer:
@@ -100,7 +120,7 @@ def _float(value: float) -> str:
     return text if text[-1].isdigit() else f'"{text}"'
 
 
-@lru_cache(_UUIDS_REMEMBERED)
+@lru_cache(TEXTS_REMEMBERED)
 def _uuid(value: object) -> str:
     return f'"{value}"'
 
