@@ -110,6 +110,7 @@ def _write(
 
 
 _TABLE: Final = (
+    _read(0, 13, "refuse_produce", min_version=3),  # Produce
     _raft(1, 18, min_version=4),  # Fetch
     _node(2, 11, "consumer_list_offsets", min_version=1),  # ListOffsets
     _read(3, 13, "consumer_metadata"),  # Metadata

@@ -62,7 +62,7 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 def broker_definition(name: str) -> ConfigKey | None:
     """How a broker key is defined, by itself or as what it stands for; None for a key that Kafka doesn't
     know."""
-    return next((key for key in map(broker_key, broker_synonyms(name)) if key is not None), None)
+    return broker_key(name) or next(filter(None, map(broker_key, broker_synonyms(name))), None)
 
 
 class BrokerConfigView:

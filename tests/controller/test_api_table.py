@@ -12,7 +12,7 @@ from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.registry import api_listeners, request_class, response_class
 
 ROWS = [pytest.param(api, id=api.name) for api in APIS.values()]
-FOR_CONSUMERS = {"Metadata", "ListOffsets"}
+FOR_CONSUMERS = {"Metadata", "ListOffsets", "Produce"}
 FORWARDABLE = {
     "CreateTopics", "DeleteTopics", "CreatePartitions", "ElectLeaders", "IncrementalAlterConfigs",
     "DescribeQuorum", "UnregisterBroker", "AllocateProducerIds",

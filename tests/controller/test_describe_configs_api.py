@@ -185,6 +185,7 @@ def test_this_nodes_own_configuration(harness: Harness) -> None:
 
 def test_synonyms_of_broker_keys(harness: Harness) -> None:
     found = entry(harness, BROKER, str(NODE_ID), "log.retention.hours")
+    assert found.config_type == ConfigType.INT
     assert told(found) == (
         "24",
         ConfigSource.STATIC_BROKER,
