@@ -9,9 +9,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kraft_wire.cli.errors import EXIT_FAILED, EXIT_OK
-from kraft_wire.log.errors import MalformedFile
-from kraft_wire.log.files import META_PROPERTIES, MetaProperties, parse_meta_properties
+from kraft_wire.log.files import MetaProperties
 from kraft_wire.server.config import load_node_config
+from kraft_wire.storage.errors import CorruptFile, NotFormatted
+from kraft_wire.storage.folder import read_meta_properties
 
 
 def storage_info(*, config: Annotated[str, Parameter(alias="-c")]) -> int:
@@ -47,16 +48,12 @@ class FolderReport:
             self.problems.append(f"{directory} {what}")
             return
         self._found.append(str(directory))
-        path = directory / META_PROPERTIES
-        if not path.exists():
-            self.problems.append(f"{directory} is not formatted.")
-            return
         try:
-            properties = parse_meta_properties(path.read_text("latin-1"))
-        except MalformedFile as error:
-            self.problems.append(f"{path}: {error.reason}")
-            return
-        self._compare(directory, properties)
+            self._compare(directory, read_meta_properties(directory))
+        except NotFormatted:
+            self.problems.append(f"{directory} is not formatted.")
+        except CorruptFile as error:
+            self.problems.append(str(error))
 
     def lines(self) -> list[str]:
         """The report, in the parts and the order of Kafka's tool."""

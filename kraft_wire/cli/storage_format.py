@@ -1,0 +1,142 @@
+"""``kraft-wire storage format``: make a node's folders ready for it to start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kraft_wire.cli.errors import EXIT_OK, CommandError
+from kraft_wire.cli.formatting import format_node
+from kraft_wire.cli.storage_random_uuid import random_uuid
+from kraft_wire.cli.storage_versions import parse_feature_level
+from kraft_wire.metadata.features import METADATA_VERSION, initial_levels
+from kraft_wire.metadata.version import name_of, parse_release_version
+from kraft_wire.server.config import NodeConfig, load_node_config
+from kraft_wire.server.config_endpoints import BadAddress, InitialController, parse_initial_controllers
+
+STANDALONE = "--standalone"
+INITIAL = "--initial-controllers"
+NO_INITIAL = "--no-initial-controllers"
+
+
+def storage_format(
+    *,
+    cluster_id: Annotated[str, Parameter(alias="-t")],
+    config: Annotated[str, Parameter(alias="-c")],
+    standalone: Annotated[bool, Parameter(alias="-s")] = False,
+    initial_controllers: Annotated[str | None, Parameter(alias="-I")] = None,
+    no_initial_controllers: Annotated[bool, Parameter(alias="-N")] = False,
+    release_version: Annotated[str | None, Parameter(alias="-r")] = None,
+    feature: Annotated[Sequence[str], Parameter(alias="-f", show_default=False)] = (),
+    ignore_formatted: Annotated[bool, Parameter(alias="-g")] = False,
+    add_scram: Annotated[Sequence[str], Parameter(alias="-S", show_default=False)] = (),
+) -> int:
+    """Format the folders of a controller or a broker, as Kafka's kafka-storage does.
+
+    A controller of a dynamic quorum (without controller.quorum.voters) needs exactly one of --standalone,
+    --initial-controllers and --no-initial-controllers.
+
+    Parameters
+    ----------
+    cluster_id
+        The cluster that the folders are to belong to; storage random-uuid makes one.
+    config
+        The node's properties file.
+    standalone
+        This controller is the first and only voter of its quorum.
+    initial_controllers
+        The first voters: ID@HOST:PORT:DIRECTORY-ID, separated by commas, the same for all of them.
+    no_initial_controllers
+        This controller joins a quorum that there is already, or that others begin.
+    release_version
+        The release whose features the cluster starts with, such as 4.0 or 4.0-IV3. The default is the newest.
+    feature
+        FEATURE=LEVEL to start with instead of the release's. May be given again and again.
+    ignore_formatted
+        Leave folders alone that are formatted already, instead of refusing.
+    add_scram
+        Not supported yet.
+    """
+    if add_scram:
+        raise CommandError("--add-scram is not supported yet; kafka-configs adds users to a running cluster")
+    node = load_node_config(config)
+    voters = _initial_voters(node, standalone, initial_controllers, no_initial_controllers)
+    levels = _levels(node, release_version, feature)
+    formatted = format_node(node, cluster_id, levels, voters, ignore_formatted=ignore_formatted)
+    _report(node, formatted, levels, voters)
+    return EXIT_OK
+
+
+def _levels(node: NodeConfig, release_version: str | None, features: Sequence[str]) -> dict[str, int]:
+    unstable = node.unstable_feature_versions_enable
+    release = None if release_version is None else parse_release_version(release_version, unstable=unstable)
+    overrides = dict(parse_feature_level(text) for text in features)
+    return initial_levels(release, overrides, dynamic_quorum=not node.voters, unstable=unstable)
+
+
+def _report(
+    node: NodeConfig, formatted: list[Path], levels: Mapping[str, int], voters: Sequence[InitialController]
+) -> None:
+    if not formatted:
+        print("All of the folders are formatted already.")
+        return
+    print("The cluster's features: " + ", ".join(f"{name}={level}" for name, level in levels.items()))
+    for path in formatted:
+        kind = "data directory"
+        if str(path) == node.metadata_log_dir:
+            is_voter = any(voter.id == node.node_id for voter in voters)
+            dynamic = "dynamic " if voters else ""
+            kind = f"{dynamic}metadata {'voter ' if is_voter else ''}directory"
+        print(f"Formatted {kind} {path} with {METADATA_VERSION} {name_of(levels[METADATA_VERSION])}.")
+
+
+def _initial_voters(
+    node: NodeConfig, standalone: bool, initial_controllers: str | None, no_initial_controllers: bool
+) -> tuple[InitialController, ...]:
+    """The voters that the first checkpoint names; none for a static quorum, a broker or a later joiner."""
+    given = [
+        option
+        for option, is_given in (
+            (STANDALONE, standalone),
+            (INITIAL, initial_controllers is not None),
+            (NO_INITIAL, no_initial_controllers),
+        )
+        if is_given
+    ]
+    if len(given) > 1:
+        raise CommandError(f"{' and '.join(given)} exclude each other; give one")
+    if node.voters and (standalone or initial_controllers is not None):
+        raise CommandError(
+            f"{given[0]} makes a dynamic quorum, and controller.quorum.voters a static one; remove "
+            "controller.quorum.voters and set controller.quorum.bootstrap.servers"
+        )
+    if standalone:
+        return (only_voter(node),)
+    if initial_controllers is not None:
+        return _parse_voters(initial_controllers)
+    if node.is_controller and not node.voters and not no_initial_controllers:
+        raise CommandError(
+            "a controller without controller.quorum.voters needs one of "
+            f"{STANDALONE}, {INITIAL} and {NO_INITIAL}"
+        )
+    return ()
+
+
+def only_voter(node: NodeConfig) -> InitialController:
+    """A controller as the only voter of its quorum, at the address that it advertises first."""
+    if not node.is_controller:
+        raise CommandError(f"{STANDALONE} is for controllers, and process.roles has no controller")
+    if not node.advertised_listeners:
+        raise CommandError("none of controller.listener.names is in listeners")
+    endpoint = node.advertised_listeners[0]
+    return InitialController(node.node_id, endpoint.host or "localhost", endpoint.port, random_uuid())
+
+
+def _parse_voters(text: str) -> tuple[InitialController, ...]:
+    try:
+        return parse_initial_controllers(text)
+    except BadAddress as error:
+        raise CommandError(f"{INITIAL}: {error}") from None
