@@ -1,31 +1,26 @@
 """The undo journal: every change leaves its inverse, tagged with the offset of the record that made it.
 
-An inverse is a callable that puts back what was there and returns its own inverse, so that undoing can itself
-be undone: that is what aborting a metadata transaction needs (the abort may be speculative too).
+An inverse is a function with its arguments. It puts back what was there and returns its own inverse, so that
+undoing can itself be undone: that is what aborting a metadata transaction needs, since the abort may be
+speculative too.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
-from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeVar
 
 from kraft_wire.metadata.errors import UndoImpossible
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
+Inverse = tuple[Callable[..., "Inverse"], tuple[Any, ...]]
+Entry = tuple[int, Callable[..., Inverse], tuple[Any, ...]]
+"""An inverse and the offset of the record whose change it takes back."""
+
 _ABSENT: Final[Any] = object()
-
-
-class Inverse(Protocol):
-    """Puts one thing back as it was; returns what would do the change again."""
-
-    def __call__(self) -> Inverse: ...
-
-
-Entry = tuple[int, Inverse]
 
 
 class Journal:
@@ -52,42 +47,43 @@ class Journal:
         """Whether a change must leave its inverse now."""
         return self.recording or self.held
 
-    def add(self, inverse: Inverse) -> None:
+    def add(self, undo: Callable[..., Inverse], *arguments: Any) -> None:
         """Remember how to take back a change of the current record. Only while ``active``."""
-        self._entries.append((self.offset, inverse))
+        self._entries.append((self.offset, undo, arguments))
 
     def put(self, table: dict[Key, Value], key: Key, value: Value) -> None:
         """Set one key of a table."""
-        if self.recording or self.held:
-            self.add(partial(_swap, table, key, table.get(key, _ABSENT)))
+        if self.active:
+            self.add(_swap, table, key, table.get(key, _ABSENT))
         table[key] = value
 
     def drop(self, table: dict[Key, Value], key: Key) -> None:
         """Remove one key of a table; nothing happens where it is absent."""
         if key in table:
             old = table.pop(key)
-            if self.recording or self.held:
-                self.add(partial(_swap, table, key, old))
+            if self.active:
+                self.add(_swap, table, key, old)
 
     def undo_to(self, offset: int) -> None:
         """Take back every change of the records at ``offset`` and behind it, newest first."""
         if offset < self.floor:
             raise UndoImpossible(offset, self.floor)
         while self._entries and self._entries[-1][0] >= offset:
-            self._entries.pop()[1]()
+            _, undo, arguments = self._entries.pop()
+            undo(*arguments)
 
     def take_back(self, offset: int) -> list[Entry]:
         """As ``undo_to``, but returns the entries that do the changes again, oldest change first."""
         redo: list[Entry] = []
         while self._entries and self._entries[-1][0] >= offset:
-            at, inverse = self._entries.pop()
-            redo.append((at, inverse()))
+            at, undo, arguments = self._entries.pop()
+            redo.append((at, *undo(*arguments)))
         redo.reverse()
         return redo
 
     def do_again(self, redo: list[Entry]) -> None:
         """Apply what ``take_back`` returned; the inverses return to the journal under their old offsets."""
-        self._entries.extend([(at, change()) for at, change in redo])
+        self._entries.extend([(at, *change(*arguments)) for at, change, arguments in redo])
 
     def forget_below(self, offset: int) -> None:
         """Drop the inverses of records before ``offset``: those records are there to stay."""
@@ -106,4 +102,4 @@ def _swap(table: dict[Any, Any], key: Any, value: Any) -> Inverse:
         del table[key]
     else:
         table[key] = value
-    return partial(_swap, table, key, old)
+    return _swap, (table, key, old)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -149,13 +148,13 @@ class Partitions:
     def place(self, topic: TopicRows, index: int, new: Partition) -> None:
         """Write a partition that may or may not exist."""
         if self._journal.active:
-            self._journal.add(partial(self._swap, topic, index, self.read(topic, index)))
+            self._journal.add(self._swap, topic, index, self.read(topic, index))
         self._write(topic, index, new)
 
     def change(self, topic: TopicRows, index: int, old: Partition, new: Partition) -> None:
         """Make a partition that is ``old`` into ``new``."""
         if self._journal.active:
-            self._journal.add(partial(self._swap, topic, index, old))
+            self._journal.add(self._swap, topic, index, old)
         self._write(topic, index, new)
 
     def drop_topic(self, topic: TopicRows) -> None:
@@ -163,7 +162,7 @@ class Partitions:
         if topic.count:
             taken = self._take_out(topic, keep=self._journal.active)
             if taken is not None:
-                self._journal.add(partial(self._put_back, topic, taken))
+                self._journal.add(self._put_back, topic, taken)
 
     # Rows
 
@@ -173,7 +172,7 @@ class Partitions:
             self._erase(topic, index)
         else:
             self._write(topic, index, partition)
-        return partial(self._swap, topic, index, other)
+        return self._swap, (topic, index, other)
 
     def _write(self, topic: TopicRows, index: int, partition: Partition) -> None:
         if index >= topic.capacity:
@@ -227,12 +226,12 @@ class Partitions:
         self._columns.paste(topic.start, taken.block, topic.ordinal)
         for index, rare in taken.rare.items():
             self._rare[topic.ordinal, index] = rare
-        return partial(self._drop_again, topic)
+        return self._drop_again, (topic,)
 
     def _drop_again(self, topic: TopicRows) -> Inverse:
         taken = self._take_out(topic, keep=True)
         assert taken is not None
-        return partial(self._put_back, topic, taken)
+        return self._put_back, (topic, taken)
 
     def _pop_rare(self, topic: TopicRows) -> dict[int, Rare]:
         if not self._rare:

@@ -7,7 +7,6 @@ keeps the inverses of one whose end is not committed yet.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 from kraft_wire.metadata.errors import Contradiction
@@ -48,13 +47,15 @@ class Transactions:
         """A transaction opens."""
         if self._open is not None:
             raise Contradiction(f"the transaction that began at offset {self._open.start} is still open")
-        self._journal.add(self._become(Open(offset, self._features.metadata_version), self._ended))
+        undo, arguments = self._become(Open(offset, self._features.metadata_version), self._ended)
+        self._journal.add(undo, *arguments)
 
     def end(self, record: EndTransactionRecord, offset: int) -> None:
         """The open transaction is complete."""
         start = self._must_be_open().start
         if self._journal.recording:
-            self._journal.add(self._become(None, (*self._ended, (start, offset))))
+            undo, arguments = self._become(None, (*self._ended, (start, offset)))
+            self._journal.add(undo, *arguments)
         else:
             self._become(None, ())
             self._journal.clear()
@@ -63,7 +64,7 @@ class Transactions:
         """Everything since the transaction began is taken back."""
         redo = self._journal.take_back(self._must_be_open().start)
         if self._journal.recording:
-            self._journal.add(partial(self._reopen, redo))
+            self._journal.add(self._reopen, redo)
 
     def forget_below(self, offset: int) -> None:
         """Drop the inverses that nobody needs once every record before ``offset`` is committed."""
@@ -80,14 +81,14 @@ class Transactions:
         return self._open
 
     def _become(self, opened: Open | None, ended: tuple[tuple[int, int], ...]) -> Inverse:
-        inverse = partial(self._become, self._open, self._ended)
+        before = (self._open, self._ended)
         self._open, self._ended = opened, ended
         self._journal.held = opened is not None
-        return inverse
+        return self._become, before
 
     def _reopen(self, redo: list[Entry]) -> Inverse:
         self._journal.do_again(redo)
-        return partial(self._abort_again, self._must_be_open().start)
+        return self._abort_again, (self._must_be_open().start,)
 
     def _abort_again(self, start: int) -> Inverse:
-        return partial(self._reopen, self._journal.take_back(start))
+        return self._reopen, (self._journal.take_back(start),)
