@@ -10,9 +10,13 @@ is checked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from codegen.code import Function, Module
 from codegen.layout import ALWAYS, CODE_SIZES, STRUCT_CODES, Interval, intervals, mandatory_runs
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
+from codegen.versions import Versions
 
 RESERVED = (
     "cls",
@@ -24,10 +28,11 @@ RESERVED = (
     "tag",
     "tags",
     "start",
+    "rounds",
     "struct",
     "msgspec",
-    "as_uuid",
 )
+"""Names of locals and modules that fields must not take. Those of sizes and tags are used up at once."""
 
 
 def emit_decode(plan: MessagePlan, module: Module, *, whole: bool) -> list[str]:
@@ -46,9 +51,7 @@ def emit_decode(plan: MessagePlan, module: Module, *, whole: bool) -> list[str]:
             function.add("start = pos")
         with function.block("try"):
             for interval in intervals(plan):
-                low, high = interval.versions.low, interval.versions.high
-                test = f"version == {low}" if low == high else f"{low} <= version <= {high}"
-                with function.block(f"if {test}"):
+                with function.block(f"if {interval.test}"):
                     _Decoder(plan, function, interval, whole=whole).message()
         with function.block("except DECODE_FAULTS"):
             pass
@@ -63,9 +66,12 @@ class _Decoder:
         self.module = function.module
         self.interval = interval
         self.whole = whole
+        # The position is this local, or 0 while it is "", plus the offset.
         self.base = "" if whole else "pos"
         self.offset = 0
+        # Struct codes and locals that the next unpack_from will fill.
         self.run: list[tuple[str, str]] = []
+        # Whether the end of the data would have been noticed up to here.
         self.checked = True
 
     def message(self) -> None:
@@ -77,27 +83,32 @@ class _Decoder:
             with self.out.block(f"if {self.at()} <= len(data)"):
                 self.out.add(f"return {result}")
 
-    # -- the position
+    def helper(self, name: str) -> str:
+        return self.module.read_helper(name)
 
-    def at(self) -> str:
+    # The position.
+
+    def at(self, distance: int = 0) -> str:
+        """The position, or one so many bytes later, as an expression."""
+        offset = self.offset + distance
         if not self.base:
-            return str(self.offset)
-        return f"{self.base} + {self.offset}" if self.offset else self.base
+            return str(offset)
+        return f"{self.base} + {offset}" if offset else self.base
 
     def settle(self) -> None:
-        """Make ``pos`` the position."""
+        """Make ``pos`` itself the position, before control flow parts."""
         self.close_run()
         if not self.base:
             self.out.add(f"pos = {self.offset}")
         elif self.offset:
             self.out.add(f"pos += {self.offset}")
-        self.base, self.offset = "pos", 0
+        self.moved()
 
     def moved(self) -> None:
-        """``pos`` has been set by code just added."""
+        """Code just added has set ``pos``."""
         self.base, self.offset = "pos", 0
 
-    # -- runs of fixed size
+    # Runs of fixed size.
 
     def fixed(self, code: str, name: str) -> None:
         self.run.append((code, name))
@@ -106,43 +117,34 @@ class _Decoder:
         if not self.run:
             return
         codes = "".join(code for code, _ in self.run)
+        names = [name for _, name in self.run]
         if codes in ("B", "?"):
-            test = " != 0" if codes == "?" else ""
-            self.out.add(f"{self.run[0][1]} = data[{self.at()}]{test}")
-        elif codes == "16s":
-            # A slice does not raise where the data ends.
-            self.out.add(f"{self.run[0][1]} = data[{self.at()} : {self.later(16)}]")
-            self.checked = False
+            self.out.add(f"{names[0]} = data[{self.at()}]" + (" != 0" if codes == "?" else ""))
         else:
-            names = ", ".join(name for _, name in self.run)
-            comma = "," if len(self.run) == 1 else ""
-            self.out.add(f"{names}{comma} = {self.module.reader(codes)}(data, {self.at()})")
-            self.checked = True
-        if codes in ("B", "?"):
-            self.checked = True
+            comma = "," if len(names) == 1 else ""
+            self.out.add(f"{', '.join(names)}{comma} = {self.module.reader(codes)}(data, {self.at()})")
+        self.checked = True
         self.offset += sum(CODE_SIZES[code] for code, _ in self.run)
         self.run = []
 
-    def later(self, distance: int) -> str:
-        self.offset += distance
-        text = self.at()
-        self.offset -= distance
-        return text
+    def size(self, code: str) -> None:
+        """Read a size, or the first byte of a compact one, into ``size``."""
+        self.fixed(code, "size")
+        self.close_run()
 
-    # -- structs
+    # Structs.
 
     def structure(self, struct: StructPlan) -> str:
         """Read the struct; returns the expression that makes it, with the run closed."""
         values: dict[str, str] = {}
-        for condition, fields in mandatory_runs(struct, self.interval):
-            if condition is None:
+        for versions, fields in mandatory_runs(struct, self.interval):
+            if versions.empty:
+                values |= {field.name: self.default(field) for field in fields}
+            elif versions == self.interval.versions:
                 for field in fields:
-                    values[field.name] = self.default(field)
-            elif condition == ALWAYS:
-                for field in fields:
-                    values[field.name] = self.value(field, compact=self.interval.is_compact(field))
+                    values[field.name] = self.value(field)
             else:
-                self.conditional(condition, fields, values)
+                self.conditional(versions, fields, values)
         unknown = self.tag_section(struct, values) if self.interval.flexible else ""
         self.close_run()
         arguments = [values[field.name] for field in struct.fields]
@@ -150,25 +152,36 @@ class _Decoder:
             arguments.append(unknown)
         return f"{struct.name}({', '.join(arguments)})"
 
-    def conditional(self, condition: str, fields: list[FieldPlan], values: dict[str, str]) -> None:
+    def conditional(self, versions: Versions, fields: list[FieldPlan], values: dict[str, str]) -> None:
         self.settle()
-        before = self.checked
-        names = {field.name: self.declare(field) for field in fields}
-        with self.out.block(f"if {condition}"):
-            read = {
-                field.name: self.value(field, compact=self.interval.is_compact(field)) for field in fields
-            }
-            self.settle()
-            for field in fields:
-                self.out.add(f"{names[field.name]} = {read[field.name]}")
+        checked = self.checked
+        names = {field.name: self.declared(field) for field in fields}
+        with self.out.block(f"if {self.interval.condition(versions)}"), self.within(versions):
+            self.assign(fields, names)
         with self.out.block("else"):
             for field in fields:
                 self.out.add(f"{names[field.name]} = {self.default(field)}")
-        self.checked = self.checked and before
+        self.checked = self.checked and checked
         values |= names
 
-    def declare(self, field: FieldPlan) -> str:
-        """A local of the field's type."""
+    def assign(self, fields: list[FieldPlan], names: dict[str, str]) -> None:
+        """Read fields into locals that exist, and settle."""
+        values = {field.name: self.value(field, names[field.name]) for field in fields}
+        self.settle()
+        for field in fields:
+            if values[field.name] != names[field.name]:
+                self.out.add(f"{names[field.name]} = {values[field.name]}")
+
+    @contextmanager
+    def within(self, versions: Versions) -> Iterator[None]:
+        """Narrow the interval inside a test of the version."""
+        around = self.interval
+        self.interval = around.narrowed(versions)
+        yield
+        self.interval = around
+
+    def declared(self, field: FieldPlan) -> str:
+        """A new local with the field's type, for values that come from several branches."""
         name = self.out.name(field.name)
         self.out.add(f"{name}: {field.annotation}")
         return name
@@ -176,24 +189,25 @@ class _Decoder:
     def default(self, field: FieldPlan) -> str:
         return f"{field.type.struct}()" if field.default == "struct" else field.default
 
-    # -- values
+    # Values.
 
-    def value(self, field: FieldPlan, *, compact: bool, tagged: bool = False) -> str:
-        """Read one field; returns the expression for it. Its run may still be open."""
+    def value(self, field: FieldPlan, name: str = "", *, tagged: bool = False) -> str:
+        """Read a field into the local ``name``, or a new one; returns the expression for its value.
+
+        A run may still be open, so that the value is not to be used yet.
+        """
         null = self.null_condition(field, tagged=tagged)
         if field.type.is_array:
-            return self.array(field, null, compact=compact)
+            return self.array(field, name, null)
         if field.type.is_struct:
-            return self.struct_field(field, null, tagged=tagged)
+            return self.struct_field(field, name, null, tagged=tagged)
         if field.type.fixed_size is not None:
-            name = self.out.name(field.name)
+            name = name or self.out.name(field.name)
             self.fixed(STRUCT_CODES[field.type.base], name)
-            if field.type.base != "uuid":
-                return name
-            return f"{self.module.read_helper('as_uuid')}(Uuid, {name})"
+            return f"{self.helper('as_uuid')}(Uuid, {name})" if field.type.base == "uuid" else name
         if field.type.base == "string":
-            return self.string(field, null, compact=compact)
-        return self.binary(field, null, compact=compact)
+            return self.string(field, name, null)
+        return self.binary(field, name, null)
 
     def null_condition(self, field: FieldPlan, *, tagged: bool) -> str | None:
         """When null is allowed: ALWAYS, a test, or None for never."""
@@ -203,152 +217,146 @@ class _Decoder:
             return None
         return ALWAYS if nullable == here else self.interval.condition(nullable)
 
-    def first_size(self, *, compact: bool, fixed_code: str) -> None:
-        """Read the size's first byte, or all of a fixed one, into ``size``."""
-        self.fixed("B" if compact else fixed_code, "size")
-        self.close_run()
-
-    def string(self, field: FieldPlan, null: str | None, *, compact: bool) -> str:
-        self.first_size(compact=compact, fixed_code="h")
-        name = self.declare(field) if null is not None else self.out.name(field.name)
+    def string(self, field: FieldPlan, name: str, null: str | None) -> str:
+        compact = self.interval.is_compact(field)
+        self.size("B" if compact else "h")
+        if not name:
+            name = self.out.name(field.name) if null is None else self.declared(field)
         start = self.at()
         with self.out.block("if 0 < size < 128" if compact else "if size >= 0"):
-            if compact:
-                self.offset -= 1
-            self.out.add(f"end = {self.at()} + size")
-            if compact:
-                self.offset += 1
+            self.out.add(f"end = {self.at(-1) if compact else start} + size")
             self.out.add(f"{name} = data[{start}:end].decode()")
             self.out.add("pos = end")
-        self.null_branch(name, null, size_is_null="size == 0" if compact else "", start=start)
+        if null is not None:
+            test = " and ".join(part for part in ("size == 0" if compact else "", null) if part)
+            with self.out.block(f"elif {test}" if test else "else"):
+                self.out.add(f"{name} = None")
+                self.settle()
         if compact:
             with self.out.block("else"):
-                self.out.add(f"{name}, pos = {self.module.read_helper('long_string')}(data, {start}, size)")
-        elif null is None or null != ALWAYS:
-            with self.out.block("else"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
+                self.out.add(f"{name}, pos = {self.helper('long_string')}(data, {start}, size)")
+        elif null != ALWAYS:
+            self.refuse("else")
         self.moved()
         self.checked = False
         return name
 
-    def null_branch(self, name: str, null: str | None, *, size_is_null: str, start: str) -> None:
-        """``elif``: null is allowed, and here it is. Without a test for null this is the last branch."""
-        if null is None:
-            return
-        test = " and ".join(part for part in (size_is_null, null) if part)
-        with self.out.block(f"elif {test}" if test else "else"):
-            self.out.add(f"{name} = None")
-            if start != "pos":
-                self.out.add(f"pos = {start}")
-
-    def binary(self, field: FieldPlan, null: str | None, *, compact: bool) -> str:
-        self.first_size(compact=compact, fixed_code="i")
+    def binary(self, field: FieldPlan, name: str, null: str | None) -> str:
+        compact = self.interval.is_compact(field)
+        self.size("B" if compact else "i")
         self.settle()
-        name = self.declare(field)
+        name = name or self.declared(field)
         if compact:
             with self.out.block("if size > 127"):
-                self.out.add(f"size, pos = {self.module.read_helper('long_size')}(data, pos, size)")
+                self.out.add(f"size, pos = {self.helper('long_size')}(data, pos, size)")
         with self.out.block("if size > 0" if compact else "if size >= 0"):
             self.out.add("end = pos + size - 1" if compact else "end = pos + size")
             self.out.add(f"{name} = data[pos:end]")
             self.out.add("pos = end")
-        if null != ALWAYS:
-            test = f"elif {null}" if null else "else"
-            if null:
-                with self.out.block(test):
-                    self.out.add(f"{name} = None")
-            with self.out.block("else"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
-        else:
-            with self.out.block("else"):
+        if null is not None:
+            with self.out.block(f"elif {null}" if null else "else"):
                 self.out.add(f"{name} = None")
-        self.moved()
+        if null != ALWAYS:
+            self.refuse("else")
         self.checked = False
         return name
 
-    # -- arrays
+    def refuse(self, test: str) -> None:
+        with self.out.block(test):
+            self.out.add(f"{self.helper('refuse')}()")
 
-    def array(self, field: FieldPlan, null: str | None, *, compact: bool) -> str:
-        self.first_size(compact=compact, fixed_code="i")
+    # Arrays.
+
+    def array(self, field: FieldPlan, name: str, null: str | None) -> str:
+        compact = self.interval.is_compact(field)
+        self.size("B" if compact else "i")
         self.settle()
-        name = self.declare(field)
+        name = name or self.declared(field)
         if null is None:
             self.array_body(field, name, compact=compact)
-        else:
-            is_null = "size == 0" if compact else "size < 0"
-            with self.out.block(f"if {is_null}" + (f" and {null}" if null else "")):
-                self.out.add(f"{name} = None")
-            with self.out.block("else"):
-                self.array_body(field, name, compact=compact)
-        self.moved()
+            return name
+        is_null = "size == 0" if compact else "size < 0"
+        with self.out.block(f"if {is_null}" + (f" and {null}" if null else "")):
+            self.out.add(f"{name} = None")
+        with self.out.block("else"):
+            self.array_body(field, name, compact=compact)
         return name
 
     def array_body(self, field: FieldPlan, name: str, *, compact: bool) -> None:
         if field.type.is_struct:
             self.struct_array(field, name, compact=compact)
             return
-        helper = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}.get(field.type.base)
-        if helper is not None:
-            read = self.module.read_helper(f"read_{'compact_' if compact else ''}{helper}")
-            self.out.add(f"{name}, pos = {read}(data, pos, size)")
-            self.checked = helper == "uuids"
-            return
-        code = STRUCT_CODES[field.type.base]
-        if not compact:
-            read = self.module.read_helper("read_numbers")
-            self.out.add(f'{name}, pos = {read}(data, pos, size, "{code}")')
-            return
+        prefix = "read_compact_" if compact else "read_"
+        if field.type.base == "uuid":
+            self.some(name, f"{self.helper(prefix + 'uuids')}(data, pos, size)", compact=compact)
+        elif field.type.base in ("string", "bytes"):
+            strings = "strings" if field.type.base == "string" else "byte_strings"
+            self.some(name, f"{self.helper(prefix + strings)}(data, pos, size)", compact=compact)
+            self.checked = False
+        elif compact:
+            self.compact_numbers(name, STRUCT_CODES[field.type.base])
+        else:
+            code = STRUCT_CODES[field.type.base]
+            self.out.add(f'{name}, pos = {self.helper("read_numbers")}(data, pos, size, "{code}")')
+
+    def some(self, name: str, read: str, *, compact: bool) -> None:
+        """Call ``read`` where the array is not empty, which costs much less than the call."""
+        with self.out.block("if size == 1" if compact else "if size == 0"):
+            self.out.add(f"{name} = ()")
+        with self.out.block("else"):
+            self.out.add(f"{name}, pos = {read}")
+
+    def compact_numbers(self, name: str, code: str) -> None:
         width = CODE_SIZES[code]
-        with self.out.block(f"if 0 < size < {self.module.read_helper('SHORT')}"):
+        with self.out.block(f"if 0 < size < {self.helper('SHORT')}"):
             self.out.add(f"{name} = {self.module.array_reader(code)}[size](data, pos)")
             self.out.add("pos += size - 1" if width == 1 else f"pos += {width} * size - {width}")
         with self.out.block("else"):
-            read = self.module.read_helper("long_array")
-            self.out.add(f'{name}, pos = {read}(data, pos, size, "{code}")')
+            self.out.add(f'{name}, pos = {self.helper("long_array")}(data, pos, size, "{code}")')
 
     def struct_array(self, field: FieldPlan, name: str, *, compact: bool) -> None:
         if compact:
-            with self.out.block("if not 0 < size < 128"):
-                self.out.add(f"size, pos = {self.module.read_helper('long_count')}(data, pos, size)")
-            loop = "for _ in range(size - 1)"
+            with self.out.block("if 0 < size < 128"):
+                self.out.add(f"rounds = {self.helper('ROUNDS')}[size]")
+            with self.out.block("else"):
+                self.out.add(f"rounds, pos = {self.helper('long_rounds')}(data, pos, size)")
         else:
-            loop = f"for _ in range({self.module.read_helper('check_count')}(data, pos, size))"
+            self.out.add(f"rounds = range({self.helper('check_count')}(data, pos, size))")
         self.out.add(f"{name} = []")
-        with self.out.block(loop):
+        with self.out.block("for _ in rounds"):
             value = self.structure(self.plan.struct(field.type.struct))
             self.settle()
             self.out.add(f"{name}.append({value})")
 
-    # -- single structs
+    # Single structs.
 
-    def struct_field(self, field: FieldPlan, null: str | None, *, tagged: bool) -> str:
+    def struct_field(self, field: FieldPlan, name: str, null: str | None, *, tagged: bool) -> str:
         struct = self.plan.struct(field.type.struct)
         if null is None:
             value = self.structure(struct)
-            name = self.out.name(field.name)
+            name = name or self.out.name(field.name)
             self.out.add(f"{name} = {value}")
             return name
-        self.fixed("B", "size")
+        self.size("B")
         self.settle()
-        name = self.declare(field)
-        # Tagged, 0 is null, and what is above 127 is for the careful codec; untagged, a negative byte is.
+        name = name or self.declared(field)
         if tagged:
-            with self.out.block("if size > 127"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
+            # Null is 0 here; what is above 127 may be negative, and is for the careful codec.
+            self.refuse("if size > 127")
         is_null = "size == 0" if tagged else "size > 127"
-        with self.out.block(f"if {is_null}"):
-            if null:
-                with self.out.block(f"if not ({null})"):
-                    self.out.add(f"{self.module.read_helper('refuse')}()")
+        with self.out.block(f"if {is_null}" + (f" and {null}" if null else "")):
             self.out.add(f"{name} = None")
+        if null:
+            self.refuse(f"elif {is_null}")
+        checked = self.checked
         with self.out.block("else"):
             value = self.structure(struct)
             self.settle()
             self.out.add(f"{name} = {value}")
-        self.moved()
+        self.checked = self.checked and checked
         return name
 
-    # -- tags
+    # Tags.
 
     def tag_section(self, struct: StructPlan, values: dict[str, str]) -> str:
         """Read the tag section, known fields into ``values``; returns the name of the unknown ones."""
@@ -356,24 +364,25 @@ class _Decoder:
         self.close_run()
         unknown = self.out.name("unknown")
         known = [field for field in struct.fields if field.tag >= 0]
-        if known:
-            self.settle()
-            names = {}
-            for field in known:
-                if not self.interval.tagged(field).empty:
-                    names[field.name] = self.declare(field)
-                    self.out.add(f"{names[field.name]} = {values[field.name]}")
-            self.out.add(f"{unknown}: UnknownTags = ()")
-            with self.out.block("if tags"):
-                self.tag_loop(known, names, unknown)
-            values |= names
-        else:
+        if not known:
             self.only_unknown_tags(unknown, last=struct.name == self.plan.message.name)
-        self.checked = True
+            return unknown
+        self.settle()
+        names = {}
+        for field in known:
+            if not self.interval.tagged(field).empty:
+                names[field.name] = self.declared(field)
+                self.out.add(f"{names[field.name]} = {values[field.name]}")
+        self.out.add(f"{unknown}: UnknownTags = ()")
+        checked = self.checked
+        with self.out.block("if tags"):
+            self.tag_loop(known, names, unknown)
+        self.checked = self.checked and checked
+        values |= names
         return unknown
 
     def only_unknown_tags(self, unknown: str, *, last: bool) -> None:
-        read = self.module.read_helper("read_unknown_tags")
+        read = self.helper("read_unknown_tags")
         if not self.base and not last:
             self.settle()
         self.out.add(f"{unknown}: UnknownTags = ()")
@@ -389,33 +398,35 @@ class _Decoder:
     def tag_loop(self, known: list[FieldPlan], names: dict[str, str], unknown: str) -> None:
         others = self.out.name("others")
         with self.out.block("if tags > 127"):
-            self.out.add(f"tags, pos = {self.module.read_helper('check_tag_count')}(data, pos, tags)")
-        self.out.add(f"{others}: list[tuple[int, bytes]] = []")
+            self.out.add(f"tags, pos = {self.helper('check_tag_count')}(data, pos, tags)")
+        self.out.add(f"{others}: list[tuple[int, bytes]] | None = None")
         with self.out.block("for _ in range(tags)"):
-            for part in ("tag", "size"):
-                self.out.add(f"{part} = data[pos]")
-                self.out.add("pos += 1")
-                with self.out.block(f"if {part} > 127"):
-                    self.out.add(f"{part}, pos = {self.module.read_helper('long_uvarint')}(data, pos)")
+            self.out.add("tag, size = data[pos], data[pos + 1]")
+            self.out.add("pos += 2")
+            with self.out.block("if tag > 127 or size > 127"):
+                self.out.add(f"tag, size, pos = {self.helper('long_tag')}(data, pos - 2)")
             word = "if"
             for field in known:
-                condition = self.interval.condition(self.interval.tagged(field))
-                if condition is not None:
-                    test = f"tag == {field.tag}" + (f" and {condition}" if condition else "")
-                    with self.out.block(f"{word} {test}"):
-                        self.moved()
-                        value = self.value(field, compact=True, tagged=True)
-                        self.settle()
-                        self.out.add(f"{names[field.name]} = {value}")
-                    word = "elif"
+                versions = self.interval.tagged(field)
+                if versions.empty:
+                    continue
+                condition = self.interval.condition(versions)
+                test = f"tag == {field.tag}" + (f" and {condition}" if condition else "")
+                with self.out.block(f"{word} {test}"), self.within(versions):
+                    name = names[field.name]
+                    value = self.value(field, name, tagged=True)
+                    self.settle()
+                    if value != name:
+                        self.out.add(f"{name} = {value}")
+                word = "elif"
             # A known tag has no place at the other versions.
-            with self.out.block(f"{word} tag < {len(known)}"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
+            self.refuse(f"{word} tag < {len(known)}")
             with self.out.block("else"):
+                with self.out.block(f"if {others} is None"):
+                    self.out.add(f"{others} = []")
                 self.out.add("end = pos + size")
                 self.out.add(f"{others}.append((tag, data[pos:end]))")
                 self.out.add("pos = end")
-        self.out.add(f"{unknown} = tuple({others})")
-        with self.out.block("if pos > len(data)"):
-            self.out.add(f"{self.module.read_helper('refuse')}()")
-        self.moved()
+        with self.out.block(f"if {others}"):
+            self.out.add(f"{unknown} = tuple({others})")
+        self.checked = False

@@ -6,6 +6,9 @@ the wire can't carry raises one of ENCODE_FAULTS, and the careful encoder says w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from codegen.code import Function, Module
 from codegen.layout import ALWAYS, STRUCT_CODES, Interval, intervals, mandatory_runs
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
@@ -42,8 +45,7 @@ def _body(plan: MessagePlan, function: Function, *, whole: bool) -> None:
         function.add("out: list[bytes]")
     with function.block("try"):
         for interval in intervals(plan):
-            low, high = interval.versions.low, interval.versions.high
-            with function.block(f"if version == {low}" if low == high else f"if {low} <= version <= {high}"):
+            with function.block(f"if {interval.test}"):
                 _Encoder(plan, function, interval, whole=whole).message()
     with function.block("except ENCODE_FAULTS"):
         pass
@@ -79,7 +81,7 @@ class _Encoder:
         indent = self.out.lines[-1][: -len(self.out.lines[-1].lstrip())]
         self.out.lines.insert(start, f"{indent}out = []")
 
-    # -- pieces
+    # Pieces.
 
     def fixed(self, code: str, expression: str) -> None:
         self.run.append((code, expression))
@@ -115,19 +117,17 @@ class _Encoder:
             self.made_list = True
         self.pieces = []
 
-    # -- structs
+    # Structs.
 
     def structure(self, struct: StructPlan, source: str) -> None:
         for field in struct.fields:
             self.refuse_absent(field, f"{source}.{field.name}")
-        for condition, fields in mandatory_runs(struct, self.interval):
-            if condition is None:
-                continue
-            if condition == ALWAYS:
+        for versions, fields in mandatory_runs(struct, self.interval):
+            if versions == self.interval.versions:
                 for field in fields:
-                    self.value(field, f"{source}.{field.name}", compact=self.interval.is_compact(field))
-                continue
-            self.conditional(condition, fields, source)
+                    self.value(field, f"{source}.{field.name}")
+            elif not versions.empty:
+                self.conditional(versions, fields, source)
         if self.interval.flexible:
             self.tag_section(struct, source)
         elif struct.can_be_flexible:
@@ -154,7 +154,8 @@ class _Encoder:
             return f"not {source}" if field.default == "True" else source
         return f"{source} != {field.default}"
 
-    def conditional(self, condition: str, fields: list[FieldPlan], source: str) -> None:
+    def conditional(self, versions: Versions, fields: list[FieldPlan], source: str) -> None:
+        condition = self.interval.condition(versions)
         if all(field.type.fixed_size is not None for field in fields):
             self.close_run()
             run = [(STRUCT_CODES[field.type.base], f"{source}.{field.name}") for field in fields]
@@ -162,15 +163,24 @@ class _Encoder:
             return
         self.flush()
         self.made_list = self.made_list or self.target == "out"
-        with self.out.block(f"if {condition}"):
+        with self.out.block(f"if {condition}"), self.within(versions):
             for field in fields:
-                self.value(field, f"{source}.{field.name}", compact=self.interval.is_compact(field))
+                self.value(field, f"{source}.{field.name}")
             self.flush()
 
-    # -- values
+    @contextmanager
+    def within(self, versions: Versions) -> Iterator[None]:
+        """Narrow the interval inside a test of the version."""
+        around = self.interval
+        self.interval = around.narrowed(versions)
+        yield
+        self.interval = around
 
-    def value(self, field: FieldPlan, source: str, *, compact: bool) -> None:
+    # Values.
+
+    def value(self, field: FieldPlan, source: str) -> None:
         """Write a field at its place among the others."""
+        compact = self.interval.is_compact(field)
         null = self.null_condition(field, self.interval.mandatory(field))
         if null is None and field.can_be_none:
             self.refuse_null(source, null)
@@ -235,7 +245,7 @@ class _Encoder:
             self.close_run()
         self.pieces.append(raw)
 
-    # -- arrays
+    # Arrays.
 
     def array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
         if field.type.is_struct:
@@ -310,7 +320,7 @@ class _Encoder:
             self.structure(self.plan.struct(field.type.struct), item)
             self.flush()
 
-    # -- single structs
+    # Single structs.
 
     def struct_field(
         self, field: FieldPlan, source: str, null: str | None, *, null_marker: str = NULL_UNTAGGED
@@ -331,7 +341,7 @@ class _Encoder:
             self.structure(struct, member)
             self.flush()
 
-    # -- tags
+    # Tags.
 
     def tag_section(self, struct: StructPlan, source: str) -> None:
         known = [field for field in struct.fields if not self.interval.tagged(field).empty]
@@ -349,8 +359,11 @@ class _Encoder:
                 self.known_tags(known, source, count, section)
             else:
                 self.out.add(f"{count}, {section} = {write}((), {source}.unknown_tagged_fields)")
-        self.fixed("B", count)
-        self.close_run()
+        if self.run:
+            self.fixed("B", count)
+            self.close_run()
+        else:
+            self.pieces.append(f"{self.module.write_helper('SIZES')}[{count}]")
         self.pieces.append(section)
 
     def known_tags(self, known: list[FieldPlan], source: str, count: str, section: str) -> None:
@@ -360,7 +373,8 @@ class _Encoder:
             condition = self.interval.condition(self.interval.tagged(field))
             member = f"{source}.{field.name}"
             test = self.not_default(field, member)
-            with self.out.block(f"if {condition} and ({test})" if condition else f"if {test}"):
+            opening = f"if {condition} and ({test})" if condition else f"if {test}"
+            with self.out.block(opening), self.within(self.interval.tagged(field)):
                 payload = self.payload(field, member)
                 self.out.add(f"{found}.append(({field.tag}, {payload}))")
         write = self.module.write_helper("write_tags")

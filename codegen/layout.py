@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.model import FIXED_SIZES
-from codegen.plan import NEVER, FieldPlan, MessagePlan, StructPlan
+from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import NONE, Versions
 
 STRUCT_CODES = {
@@ -49,6 +49,16 @@ class Interval:
             return f"version >= {inside.low}"
         return f"version <= {inside.high}" if below else ALWAYS
 
+    @property
+    def test(self) -> str:
+        """Python for "the version is in here"."""
+        low, high = self.versions.low, self.versions.high
+        return f"version == {low}" if low == high else f"{low} <= version <= {high}"
+
+    def narrowed(self, versions: Versions) -> Interval:
+        """The same style, fewer versions."""
+        return Interval(self.versions.intersect(versions), self.flexible)
+
     def mandatory(self, field: FieldPlan) -> Versions:
         """Where the field has its place among the others."""
         if field.tagged.empty:
@@ -73,12 +83,18 @@ class Interval:
 
 
 def intervals(plan: MessagePlan) -> list[Interval]:
-    """The message's versions cut where a field's style changes, newest first."""
+    """The message's versions cut where a field's style changes, newest first.
+
+    One cut more splits off the newest versions that have the same mandatory fields, those that matter most:
+    their code needs no branch.
+    """
     versions = plan.message.versions
     if versions.empty:
         return []
-    cuts = {plan.flexible_from}
-    cuts |= {field.flexible_from for struct in plan.structs for field in struct.fields}
+    fields = [field for struct in plan.structs for field in struct.fields]
+    changes = [change for field in fields for change in _changes(field) if change in versions]
+    cuts = {plan.flexible_from, max(changes, default=versions.low)}
+    cuts |= {field.flexible_from for field in fields}
     starts = sorted({versions.low} | {cut for cut in cuts if cut in versions})
     ends = [start - 1 for start in starts[1:]] + [versions.high]
     found = [
@@ -88,16 +104,26 @@ def intervals(plan: MessagePlan) -> list[Interval]:
     return found[::-1]
 
 
-def mandatory_runs(struct: StructPlan, interval: Interval) -> Iterator[tuple[str | None, list[FieldPlan]]]:
-    """Fields in order, neighbours with one condition together; None: they have no place in the interval."""
+def _changes(field: FieldPlan) -> Iterator[int]:
+    """The versions from which on the field has or lacks a place among the others, or can be null."""
+    last = field.present.high if field.tagged.empty else field.tagged.low - 1
+    place = field.present.intersect(Versions(field.present.low, last))
+    for versions in (place, place.intersect(field.nullable)):
+        if not versions.empty:
+            yield versions.low
+            yield versions.high + 1
+
+
+def mandatory_runs(struct: StructPlan, interval: Interval) -> Iterator[tuple[Versions, list[FieldPlan]]]:
+    """Fields in order, those that follow each other at the same versions of the interval together."""
     run: list[FieldPlan] = []
-    current: str | None = None
+    current = NONE
     for field in struct.fields:
-        condition = interval.condition(interval.mandatory(field))
-        if run and condition != current:
+        versions = interval.mandatory(field)
+        if run and versions != current:
             yield current, run
             run = []
-        current = condition
+        current = versions
         run.append(field)
     if run:
         yield current, run
@@ -108,15 +134,3 @@ def has_loop(plan: MessagePlan) -> bool:
     return any(
         field.type.is_struct and field.type.is_array for struct in plan.structs for field in struct.fields
     )
-
-
-__all__ = [
-    "ALWAYS",
-    "CODE_SIZES",
-    "NEVER",
-    "STRUCT_CODES",
-    "Interval",
-    "has_loop",
-    "intervals",
-    "mandatory_runs",
-]

@@ -34,7 +34,10 @@ def refuse(*_: object) -> NoReturn:
 @cache
 def array_readers(code: str) -> tuple[ReadArray, ...]:
     """By compact size, how to unpack an array of the struct code's numbers."""
-    return (refuse, *(struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT - 1)))
+    return (refuse, *(struct.Struct(">" + count * code).unpack_from for count in range(SHORT - 1)))
+
+
+_READ_IDS: Final = array_readers("16s")
 
 
 def long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
@@ -50,6 +53,16 @@ def long_count(data: bytes, pos: int, size: int) -> tuple[int, int]:
     """An array's size, as long_size, within the limits."""
     size, pos = long_size(data, pos, size)
     return check_count(data, pos, size - 1) + 1, pos
+
+
+ROUNDS: Final = tuple(range(size - 1) for size in range(128))
+"""By compact size, what to loop over; 0 is not asked for."""
+
+
+def long_rounds(data: bytes, pos: int, size: int) -> tuple[range, int]:
+    """What to loop over for an array of structs of any size, and the position behind its size."""
+    size, pos = long_count(data, pos, size)
+    return range(size - 1), pos
 
 
 def check_count(data: bytes, pos: int, count: int) -> int:
@@ -131,8 +144,9 @@ def read_byte_strings(data: bytes, pos: int, count: int) -> tuple[tuple[bytes, .
 
 def read_compact_uuids(data: bytes, pos: int, size: int) -> tuple[tuple[Uuid, ...], int]:
     """An array of ids whose size begins with ``size``, and the position behind it."""
-    if not 0 < size < 128:
-        size, pos = long_count(data, pos, size)
+    if 0 < size < SHORT:
+        return tuple([as_uuid(Uuid, raw) for raw in _READ_IDS[size](data, pos)]), pos + 16 * size - 16
+    size, pos = long_count(data, pos, size)
     return read_uuids(data, pos, size - 1)
 
 
@@ -153,12 +167,13 @@ def check_tag_count(data: bytes, pos: int, count: int) -> tuple[int, int]:
     return count, pos
 
 
-def long_uvarint(data: bytes, pos: int) -> tuple[int, int]:
-    """A tag or size whose first byte, above 127, is before ``pos``; and the position behind it."""
-    value, pos = read_uvarint(data, pos - 1)
-    if value >= 2**31:
+def long_tag(data: bytes, pos: int) -> tuple[int, int, int]:
+    """A tag and a size at ``pos``, and the position behind both."""
+    tag, pos = read_uvarint(data, pos)
+    size, pos = read_uvarint(data, pos)
+    if tag >= 2**31:
         raise Fault
-    return value, pos
+    return tag, size, pos
 
 
 def read_unknown_tags(data: bytes, pos: int, count: int) -> tuple[UnknownTags, int]:
@@ -166,10 +181,9 @@ def read_unknown_tags(data: bytes, pos: int, count: int) -> tuple[UnknownTags, i
     count, pos = check_tag_count(data, pos, count)
     found = []
     for _ in range(count):
-        tag, pos = read_uvarint(data, pos)
-        size, pos = read_uvarint(data, pos)
+        tag, size, pos = long_tag(data, pos)
         end = pos + size
-        if end > len(data) or tag >= 2**31:
+        if end > len(data):
             raise Fault
         found.append((tag, data[pos:end]))
         pos = end

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_uvarint, refuse
+from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_tag, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class AbortTransactionRecord(Message, gc=False):
@@ -44,39 +41,35 @@ class AbortTransactionRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
-                            reason_2: str | None
                             if 0 < size < 128:
                                 end = pos + size
-                                reason_2 = data[pos + 1:end].decode()
+                                reason = data[pos + 1:end].decode()
                                 pos = end
                             elif size == 0:
-                                reason_2 = None
-                                pos = pos + 1
+                                reason = None
+                                pos += 1
                             else:
-                                reason_2, pos = long_string(data, pos + 1, size)
-                            reason = reason_2
+                                reason, pos = long_string(data, pos + 1, size)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return AbortTransactionRecord(reason, unknown)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return AbortTransactionRecord(reason, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -94,39 +87,35 @@ class AbortTransactionRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
-                            reason_2: str | None
                             if 0 < size < 128:
                                 end = pos + size
-                                reason_2 = data[pos + 1:end].decode()
+                                reason = data[pos + 1:end].decode()
                                 pos = end
                             elif size == 0:
-                                reason_2 = None
-                                pos = pos + 1
+                                reason = None
+                                pos += 1
                             else:
-                                reason_2, pos = long_string(data, pos + 1, size)
-                            reason = reason_2
+                                reason, pos = long_string(data, pos + 1, size)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return AbortTransactionRecord(reason, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return AbortTransactionRecord(reason, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -143,7 +132,7 @@ class AbortTransactionRecord(Message, gc=False):
                         reason_size = len(reason_raw) + 1
                         known.append((0, b"".join((SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw))))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_B(tags), section))
+                return b"".join((SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

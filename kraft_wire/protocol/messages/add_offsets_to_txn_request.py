@@ -15,7 +15,6 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 _read_h = struct.Struct(">h").unpack_from
 _read_qhB = struct.Struct(">qhB").unpack_from
 _read_qhh = struct.Struct(">qhh").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_qh = struct.Struct(">qh").pack
 _write_qhB = struct.Struct(">qhB").pack
@@ -150,7 +149,7 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhB(self.producer_id, self.producer_epoch, group_id_size) if group_id_size < 128 else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size), group_id_raw, _write_B(tags), section))
+                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhB(self.producer_id, self.producer_epoch, group_id_size) if group_id_size < 128 else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size), group_id_raw, SIZES[tags], section))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()
                 transactional_id_size_2 = len(transactional_id_raw_2)

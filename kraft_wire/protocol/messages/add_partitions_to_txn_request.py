@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_qhtB = struct.Struct(">qh?B").unpack_from
 _read_qhB = struct.Struct(">qhB").unpack_from
 _read_qhi = struct.Struct(">qhi").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_qh = struct.Struct(">qh").pack
 _write_qht = struct.Struct(">qh?").pack
@@ -103,148 +102,126 @@ class AddPartitionsToTxnRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnRequest, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
+            if 4 <= version <= 5:
+                size = data[pos]
+                pos += 1
                 transactions: list[AddPartitionsToTxnTransaction]
-                if version >= 4:
-                    size = data[pos]
-                    pos += 1
-                    transactions_2: list[AddPartitionsToTxnTransaction]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    transactions_2 = []
-                    for _ in range(size - 1):
-                        transactional_id: str
-                        producer_id: int
-                        producer_epoch: int
-                        verify_only: bool
-                        topics: list[AddPartitionsToTxnTopic]
-                        if version >= 4:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                transactional_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                transactional_id_2, pos = long_string(data, pos + 1, size)
-                            producer_id_2, producer_epoch_2, verify_only_2, size = _read_qhtB(data, pos)
-                            pos += 12
-                            topics_2: list[AddPartitionsToTxnTopic]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            topics_2 = []
-                            for _ in range(size - 1):
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
-                                partitions: tuple[int, ...]
-                                if 0 < size < SHORT:
-                                    partitions = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
-                                else:
-                                    partitions, pos = long_array(data, pos, size, "i")
-                                tags = data[pos]
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topics_2.append(AddPartitionsToTxnTopic(name, partitions, unknown))
-                            transactional_id = transactional_id_2
-                            producer_id = producer_id_2
-                            producer_epoch = producer_epoch_2
-                            verify_only = verify_only_2
-                            topics = topics_2
-                        else:
-                            transactional_id = ''
-                            producer_id = 0
-                            producer_epoch = 0
-                            verify_only = False
-                            topics = []
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        transactions_2.append(AddPartitionsToTxnTransaction(transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2))
-                    transactions = transactions_2
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
                 else:
-                    transactions = []
-                v3_and_below_transactional_id: str
-                v3_and_below_producer_id: int
-                v3_and_below_producer_epoch: int
-                v3_and_below_topics: list[AddPartitionsToTxnTopic]
-                if version <= 3:
+                    rounds, pos = long_rounds(data, pos, size)
+                transactions = []
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
-                        v3_and_below_transactional_id_2 = data[pos + 1:end].decode()
+                        transactional_id = data[pos + 1:end].decode()
                         pos = end
                     else:
-                        v3_and_below_transactional_id_2, pos = long_string(data, pos + 1, size)
-                    v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, size = _read_qhB(data, pos)
-                    pos += 11
-                    v3_and_below_topics_2: list[AddPartitionsToTxnTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    v3_and_below_topics_2 = []
-                    for _ in range(size - 1):
+                        transactional_id, pos = long_string(data, pos + 1, size)
+                    producer_id, producer_epoch, verify_only, size = _read_qhtB(data, pos)
+                    pos += 12
+                    topics: list[AddPartitionsToTxnTopic]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics = []
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name_2 = data[pos + 1:end].decode()
+                            name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
+                            name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        partitions_2: tuple[int, ...]
+                        partitions: tuple[int, ...]
                         if 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos)
+                            partitions = _read_array_i[size](data, pos)
                             pos += 4 * size - 4
                         else:
-                            partitions_2, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos, size, "i")
                         tags = data[pos]
-                        unknown_3: UnknownTags = ()
+                        unknown: UnknownTags = ()
                         if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        v3_and_below_topics_2.append(AddPartitionsToTxnTopic(name_2, partitions_2, unknown_3))
-                    v3_and_below_transactional_id = v3_and_below_transactional_id_2
-                    v3_and_below_producer_id = v3_and_below_producer_id_2
-                    v3_and_below_producer_epoch = v3_and_below_producer_epoch_2
-                    v3_and_below_topics = v3_and_below_topics_2
-                else:
-                    v3_and_below_transactional_id = ''
-                    v3_and_below_producer_id = 0
-                    v3_and_below_producer_epoch = 0
-                    v3_and_below_topics = []
+                        topics.append(AddPartitionsToTxnTopic(name, partitions, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    transactions.append(AddPartitionsToTxnTransaction(transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2))
                 tags = data[pos]
-                unknown_4: UnknownTags = ()
+                unknown_3: UnknownTags = ()
                 if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddPartitionsToTxnRequest(transactions, v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, v3_and_below_topics, unknown_4), pos + 1
+                return AddPartitionsToTxnRequest(transactions, '', 0, 0, [], unknown_3), pos + 1
+            if version == 3:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    v3_and_below_transactional_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    v3_and_below_transactional_id, pos = long_string(data, pos + 1, size)
+                v3_and_below_producer_id, v3_and_below_producer_epoch, size = _read_qhB(data, pos)
+                pos += 11
+                v3_and_below_topics: list[AddPartitionsToTxnTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                v3_and_below_topics = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_2, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    v3_and_below_topics.append(AddPartitionsToTxnTopic(name_2, partitions_2, unknown_4))
+                tags = data[pos]
+                unknown_5: UnknownTags = ()
+                if tags:
+                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AddPartitionsToTxnRequest([], v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, v3_and_below_topics, unknown_5), pos + 1
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    v3_and_below_transactional_id_3 = data[pos + 2:end].decode()
+                    v3_and_below_transactional_id_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                v3_and_below_producer_id_3, v3_and_below_producer_epoch_3, size = _read_qhi(data, pos)
+                v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, size = _read_qhi(data, pos)
                 pos += 14
-                v3_and_below_topics_3: list[AddPartitionsToTxnTopic]
-                v3_and_below_topics_3 = []
-                for _ in range(check_count(data, pos, size)):
+                v3_and_below_topics_2: list[AddPartitionsToTxnTopic]
+                rounds = range(check_count(data, pos, size))
+                v3_and_below_topics_2 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -256,8 +233,8 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     pos += 4
                     partitions_3: tuple[int, ...]
                     partitions_3, pos = read_numbers(data, pos, size, "i")
-                    v3_and_below_topics_3.append(AddPartitionsToTxnTopic(name_3, partitions_3))
-                return AddPartitionsToTxnRequest([], v3_and_below_transactional_id_3, v3_and_below_producer_id_3, v3_and_below_producer_epoch_3, v3_and_below_topics_3), pos
+                    v3_and_below_topics_2.append(AddPartitionsToTxnTopic(name_3, partitions_3))
+                return AddPartitionsToTxnRequest([], v3_and_below_transactional_id_2, v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, v3_and_below_topics_2), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -265,70 +242,63 @@ class AddPartitionsToTxnRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 3 <= version <= 5:
-                if version < 4 and (self.transactions is None or self.transactions):
+            if 4 <= version <= 5:
+                if self.v3_and_below_transactional_id != '':
                     refuse()
-                if version > 3 and (self.v3_and_below_transactional_id != ''):
+                if self.v3_and_below_producer_id != 0:
                     refuse()
-                if version > 3 and (self.v3_and_below_producer_id != 0):
+                if self.v3_and_below_producer_epoch != 0:
                     refuse()
-                if version > 3 and (self.v3_and_below_producer_epoch != 0):
+                if self.v3_and_below_topics is None or self.v3_and_below_topics:
                     refuse()
-                if version > 3 and (self.v3_and_below_topics is None or self.v3_and_below_topics):
-                    refuse()
-                if version >= 4:
-                    transactions = self.transactions
-                    transactions_size = len(transactions) + 1
-                    out.append(SIZES[transactions_size] if transactions_size < 128 else uvarint(transactions_size))
-                    for item in transactions:
-                        if version < 4 and (item.transactional_id != ''):
-                            refuse()
-                        if version < 4 and (item.producer_id != 0):
-                            refuse()
-                        if version < 4 and (item.producer_epoch != 0):
-                            refuse()
-                        if version < 4 and (item.verify_only):
-                            refuse()
-                        if version < 4 and (item.topics is None or item.topics):
-                            refuse()
-                        if version >= 4:
-                            transactional_id_raw = item.transactional_id.encode()
-                            transactional_id_size = len(transactional_id_raw) + 1
-                            topics = item.topics
-                            topics_size = len(topics) + 1
-                            out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhtB(item.producer_id, item.producer_epoch, item.verify_only, topics_size) if topics_size < 128 else _write_qht(item.producer_id, item.producer_epoch, item.verify_only) + uvarint(topics_size))
-                            for item_2 in topics:
-                                name_raw = item_2.name.encode()
-                                name_size = len(name_raw) + 1
-                                partitions = item_2.partitions
-                                partitions_size = len(partitions) + 1
-                                tags, section = 0, b""
-                                if item_2.unknown_tagged_fields:
-                                    tags, section = write_tags((), item_2.unknown_tagged_fields)
-                                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
-                        tags_2, section_2 = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
-                if version <= 3:
-                    v3_and_below_transactional_id_raw = self.v3_and_below_transactional_id.encode()
-                    v3_and_below_transactional_id_size = len(v3_and_below_transactional_id_raw) + 1
-                    v3_and_below_topics = self.v3_and_below_topics
-                    v3_and_below_topics_size = len(v3_and_below_topics) + 1
-                    out += (SIZES[v3_and_below_transactional_id_size] if v3_and_below_transactional_id_size < 128 else string_size(v3_and_below_transactional_id_size), v3_and_below_transactional_id_raw, _write_qhB(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch, v3_and_below_topics_size) if v3_and_below_topics_size < 128 else _write_qh(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch) + uvarint(v3_and_below_topics_size))
-                    for item_3 in v3_and_below_topics:
-                        name_raw_2 = item_3.name.encode()
-                        name_size_2 = len(name_raw_2) + 1
-                        partitions_2 = item_3.partitions
-                        partitions_size_2 = len(partitions_2) + 1
-                        tags_3, section_3 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
-                tags_4, section_4 = 0, b""
+                transactions = self.transactions
+                transactions_size = len(transactions) + 1
+                out.append(SIZES[transactions_size] if transactions_size < 128 else uvarint(transactions_size))
+                for item in transactions:
+                    transactional_id_raw = item.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhtB(item.producer_id, item.producer_epoch, item.verify_only, topics_size) if topics_size < 128 else _write_qht(item.producer_id, item.producer_epoch, item.verify_only) + uvarint(topics_size))
+                    for item_2 in topics:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[tags_2], section_2)
+                tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 3:
+                if self.transactions is None or self.transactions:
+                    refuse()
+                v3_and_below_transactional_id_raw = self.v3_and_below_transactional_id.encode()
+                v3_and_below_transactional_id_size = len(v3_and_below_transactional_id_raw) + 1
+                v3_and_below_topics = self.v3_and_below_topics
+                v3_and_below_topics_size = len(v3_and_below_topics) + 1
+                out += (SIZES[v3_and_below_transactional_id_size] if v3_and_below_transactional_id_size < 128 else string_size(v3_and_below_transactional_id_size), v3_and_below_transactional_id_raw, _write_qhB(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch, v3_and_below_topics_size) if v3_and_below_topics_size < 128 else _write_qh(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch) + uvarint(v3_and_below_topics_size))
+                for item_3 in v3_and_below_topics:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_4, section_4 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_4], section_4)
+                tags_5, section_5 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_5], section_5)
                 return
             if 0 <= version <= 2:
                 if self.transactions is None or self.transactions:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,15 +14,14 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
-_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
@@ -106,133 +105,128 @@ class AddPartitionsToTxnResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddPartitionsToTxnResponse, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
-                throttle_time_ms, = _read_i(data, pos)
-                pos += 4
-                error_code: int
+            if 4 <= version <= 5:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
                 results_by_transaction: list[AddPartitionsToTxnResult]
-                if version >= 4:
-                    error_code_2, size = _read_hB(data, pos)
-                    pos += 3
-                    results_by_transaction_2: list[AddPartitionsToTxnResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    results_by_transaction_2 = []
-                    for _ in range(size - 1):
-                        transactional_id: str
-                        topic_results: list[AddPartitionsToTxnTopicResult]
-                        if version >= 4:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                transactional_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                transactional_id_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
-                            topic_results_2: list[AddPartitionsToTxnTopicResult]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            topic_results_2 = []
-                            for _ in range(size - 1):
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
-                                results_by_partition: list[AddPartitionsToTxnPartitionResult]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
-                                results_by_partition = []
-                                for _ in range(size - 1):
-                                    partition_index, partition_error_code, tags = _read_ihB(data, pos)
-                                    unknown: UnknownTags = ()
-                                    if tags:
-                                        unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                                        pos -= 7
-                                    pos += 7
-                                    results_by_partition.append(AddPartitionsToTxnPartitionResult(partition_index, partition_error_code, unknown))
-                                tags = data[pos]
-                                unknown_2: UnknownTags = ()
-                                if tags:
-                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topic_results_2.append(AddPartitionsToTxnTopicResult(name, results_by_partition, unknown_2))
-                            transactional_id = transactional_id_2
-                            topic_results = topic_results_2
-                        else:
-                            transactional_id = ''
-                            topic_results = []
-                        tags = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        results_by_transaction_2.append(AddPartitionsToTxnResult(transactional_id, topic_results, unknown_3))
-                    error_code = error_code_2
-                    results_by_transaction = results_by_transaction_2
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
                 else:
-                    error_code = 0
-                    results_by_transaction = []
-                results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
-                if version <= 3:
+                    rounds, pos = long_rounds(data, pos, size)
+                results_by_transaction = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        transactional_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        transactional_id, pos = long_string(data, pos + 1, size)
                     size = data[pos]
                     pos += 1
-                    results_by_topic_v3_and_below_2: list[AddPartitionsToTxnTopicResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    results_by_topic_v3_and_below_2 = []
-                    for _ in range(size - 1):
+                    topic_results: list[AddPartitionsToTxnTopicResult]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topic_results = []
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name_2 = data[pos + 1:end].decode()
+                            name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
+                            name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        results_by_partition_2: list[AddPartitionsToTxnPartitionResult]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
-                        results_by_partition_2 = []
-                        for _ in range(size - 1):
-                            partition_index_2, partition_error_code_2, tags = _read_ihB(data, pos)
-                            unknown_4: UnknownTags = ()
+                        results_by_partition: list[AddPartitionsToTxnPartitionResult]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        results_by_partition = []
+                        for _ in rounds:
+                            partition_index, partition_error_code, tags = _read_ihB(data, pos)
+                            unknown: UnknownTags = ()
                             if tags:
-                                unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
+                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
                                 pos -= 7
                             pos += 7
-                            results_by_partition_2.append(AddPartitionsToTxnPartitionResult(partition_index_2, partition_error_code_2, unknown_4))
+                            results_by_partition.append(AddPartitionsToTxnPartitionResult(partition_index, partition_error_code, unknown))
                         tags = data[pos]
-                        unknown_5: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        results_by_topic_v3_and_below_2.append(AddPartitionsToTxnTopicResult(name_2, results_by_partition_2, unknown_5))
-                    results_by_topic_v3_and_below = results_by_topic_v3_and_below_2
-                else:
-                    results_by_topic_v3_and_below = []
+                        topic_results.append(AddPartitionsToTxnTopicResult(name, results_by_partition, unknown_2))
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results_by_transaction.append(AddPartitionsToTxnResult(transactional_id, topic_results, unknown_3))
                 tags = data[pos]
-                unknown_6: UnknownTags = ()
+                unknown_4: UnknownTags = ()
                 if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddPartitionsToTxnResponse(throttle_time_ms, error_code, results_by_transaction, results_by_topic_v3_and_below, unknown_6), pos + 1
+                return AddPartitionsToTxnResponse(throttle_time_ms, error_code, results_by_transaction, [], unknown_4), pos + 1
+            if version == 3:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                results_by_topic_v3_and_below = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    results_by_partition_2: list[AddPartitionsToTxnPartitionResult]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    results_by_partition_2 = []
+                    for _ in rounds:
+                        partition_index_2, partition_error_code_2, tags = _read_ihB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 7, tags)
+                            pos -= 7
+                        pos += 7
+                        results_by_partition_2.append(AddPartitionsToTxnPartitionResult(partition_index_2, partition_error_code_2, unknown_5))
+                    tags = data[pos]
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(name_2, results_by_partition_2, unknown_6))
+                tags = data[pos]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AddPartitionsToTxnResponse(throttle_time_ms_2, 0, [], results_by_topic_v3_and_below, unknown_7), pos + 1
             if 0 <= version <= 2:
-                throttle_time_ms_2, size = _read_ii(data, pos)
+                throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
-                results_by_topic_v3_and_below_3: list[AddPartitionsToTxnTopicResult]
-                results_by_topic_v3_and_below_3 = []
-                for _ in range(check_count(data, pos, size)):
+                results_by_topic_v3_and_below_2: list[AddPartitionsToTxnTopicResult]
+                rounds = range(check_count(data, pos, size))
+                results_by_topic_v3_and_below_2 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -243,13 +237,14 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     results_by_partition_3: list[AddPartitionsToTxnPartitionResult]
+                    rounds = range(check_count(data, pos, size))
                     results_by_partition_3 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_3, partition_error_code_3 = _read_ih(data, pos)
                         pos += 6
                         results_by_partition_3.append(AddPartitionsToTxnPartitionResult(partition_index_3, partition_error_code_3))
-                    results_by_topic_v3_and_below_3.append(AddPartitionsToTxnTopicResult(name_3, results_by_partition_3))
-                return AddPartitionsToTxnResponse(throttle_time_ms_2, 0, [], results_by_topic_v3_and_below_3), pos
+                    results_by_topic_v3_and_below_2.append(AddPartitionsToTxnTopicResult(name_3, results_by_partition_3))
+                return AddPartitionsToTxnResponse(throttle_time_ms_3, 0, [], results_by_topic_v3_and_below_2), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -257,69 +252,67 @@ class AddPartitionsToTxnResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 3 <= version <= 5:
-                if version < 4 and (self.results_by_transaction is None or self.results_by_transaction):
+            if 4 <= version <= 5:
+                if self.results_by_topic_v3_and_below is None or self.results_by_topic_v3_and_below:
                     refuse()
-                if version > 3 and (self.results_by_topic_v3_and_below is None or self.results_by_topic_v3_and_below):
-                    refuse()
-                out.append(_write_i(self.throttle_time_ms))
-                if version >= 4:
-                    results_by_transaction = self.results_by_transaction
-                    results_by_transaction_size = len(results_by_transaction) + 1
-                    out.append(_write_hB(self.error_code, results_by_transaction_size) if results_by_transaction_size < 128 else _write_h(self.error_code) + uvarint(results_by_transaction_size))
-                    for item in results_by_transaction:
-                        if version < 4 and (item.transactional_id != ''):
-                            refuse()
-                        if version < 4 and (item.topic_results is None or item.topic_results):
-                            refuse()
-                        if version >= 4:
-                            transactional_id_raw = item.transactional_id.encode()
-                            transactional_id_size = len(transactional_id_raw) + 1
-                            topic_results = item.topic_results
-                            topic_results_size = len(topic_results) + 1
-                            out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, SIZES[topic_results_size] if topic_results_size < 128 else uvarint(topic_results_size))
-                            for item_2 in topic_results:
-                                name_raw = item_2.name.encode()
-                                name_size = len(name_raw) + 1
-                                results_by_partition = item_2.results_by_partition
-                                results_by_partition_size = len(results_by_partition) + 1
-                                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[results_by_partition_size] if results_by_partition_size < 128 else uvarint(results_by_partition_size))
-                                for item_3 in results_by_partition:
-                                    tags, section = 0, b""
-                                    if item_3.unknown_tagged_fields:
-                                        tags, section = write_tags((), item_3.unknown_tagged_fields)
-                                    out += (_write_ihB(item_3.partition_index, item_3.partition_error_code, tags), section)
-                                tags_2, section_2 = 0, b""
-                                if item_2.unknown_tagged_fields:
-                                    tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                                out += (_write_B(tags_2), section_2)
-                        tags_3, section_3 = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags_3), section_3)
-                if version <= 3:
-                    results_by_topic_v3_and_below = self.results_by_topic_v3_and_below
-                    results_by_topic_v3_and_below_size = len(results_by_topic_v3_and_below) + 1
-                    out.append(SIZES[results_by_topic_v3_and_below_size] if results_by_topic_v3_and_below_size < 128 else uvarint(results_by_topic_v3_and_below_size))
-                    for item_4 in results_by_topic_v3_and_below:
-                        name_raw_2 = item_4.name.encode()
-                        name_size_2 = len(name_raw_2) + 1
-                        results_by_partition_2 = item_4.results_by_partition
-                        results_by_partition_size_2 = len(results_by_partition_2) + 1
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[results_by_partition_size_2] if results_by_partition_size_2 < 128 else uvarint(results_by_partition_size_2))
-                        for item_5 in results_by_partition_2:
-                            tags_4, section_4 = 0, b""
-                            if item_5.unknown_tagged_fields:
-                                tags_4, section_4 = write_tags((), item_5.unknown_tagged_fields)
-                            out += (_write_ihB(item_5.partition_index, item_5.partition_error_code, tags_4), section_4)
-                        tags_5, section_5 = 0, b""
-                        if item_4.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_B(tags_5), section_5)
-                tags_6, section_6 = 0, b""
+                results_by_transaction = self.results_by_transaction
+                results_by_transaction_size = len(results_by_transaction) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, results_by_transaction_size) if results_by_transaction_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(results_by_transaction_size))
+                for item in results_by_transaction:
+                    transactional_id_raw = item.transactional_id.encode()
+                    transactional_id_size = len(transactional_id_raw) + 1
+                    topic_results = item.topic_results
+                    topic_results_size = len(topic_results) + 1
+                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, SIZES[topic_results_size] if topic_results_size < 128 else uvarint(topic_results_size))
+                    for item_2 in topic_results:
+                        name_raw = item_2.name.encode()
+                        name_size = len(name_raw) + 1
+                        results_by_partition = item_2.results_by_partition
+                        results_by_partition_size = len(results_by_partition) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[results_by_partition_size] if results_by_partition_size < 128 else uvarint(results_by_partition_size))
+                        for item_3 in results_by_partition:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_ihB(item_3.partition_index, item_3.partition_error_code, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[tags_2], section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_6), section_6)
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
+                return
+            if version == 3:
+                if self.results_by_transaction is None or self.results_by_transaction:
+                    refuse()
+                results_by_topic_v3_and_below = self.results_by_topic_v3_and_below
+                results_by_topic_v3_and_below_size = len(results_by_topic_v3_and_below) + 1
+                out.append(_write_iB(self.throttle_time_ms, results_by_topic_v3_and_below_size) if results_by_topic_v3_and_below_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_by_topic_v3_and_below_size))
+                for item_4 in results_by_topic_v3_and_below:
+                    name_raw_2 = item_4.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    results_by_partition_2 = item_4.results_by_partition
+                    results_by_partition_size_2 = len(results_by_partition_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[results_by_partition_size_2] if results_by_partition_size_2 < 128 else uvarint(results_by_partition_size_2))
+                    for item_5 in results_by_partition_2:
+                        tags_5, section_5 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_ihB(item_5.partition_index, item_5.partition_error_code, tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_6], section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_7], section_7)
                 return
             if 0 <= version <= 2:
                 if self.results_by_transaction is None or self.results_by_transaction:

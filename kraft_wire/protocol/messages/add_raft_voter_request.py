@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,10 +14,10 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_tB = struct.Struct(">?B").unpack_from
 _read_HB = struct.Struct(">HB").unpack_from
 _read_ii16sB = struct.Struct(">ii16sB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_tB = struct.Struct(">?B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_ii16s = struct.Struct(">ii16s").pack
 _write_ii16sB = struct.Struct(">ii16sB").pack
@@ -78,7 +78,7 @@ class AddRaftVoterRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AddRaftVoterRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[pos]
                 cluster_id: str | None
                 if 0 < size < 128:
@@ -87,16 +87,18 @@ class AddRaftVoterRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
                 timeout_ms, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
                 pos += 25
                 listeners: list[Listener]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -118,19 +120,60 @@ class AddRaftVoterRequest(Message, gc=False):
                         pos -= 3
                     pos += 3
                     listeners.append(Listener(name, host, port, unknown))
-                ack_when_committed: bool
-                if version >= 1:
-                    ack_when_committed_2 = data[pos] != 0
-                    pos += 1
-                    ack_when_committed = ack_when_committed_2
-                else:
-                    ack_when_committed = True
-                tags = data[pos]
+                ack_when_committed, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return AddRaftVoterRequest(cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners, ack_when_committed, unknown_2), pos + 2
+            if version == 0:
+                size = data[pos]
+                cluster_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id_2 = None
+                    pos += 1
+                else:
+                    cluster_id_2, pos = long_string(data, pos + 1, size)
+                timeout_ms_2, voter_id_2, voter_directory_id_2, size = _read_ii16sB(data, pos)
+                pos += 25
+                listeners_2: list[Listener]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                listeners_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 1, size)
+                    port_2, tags = _read_HB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    listeners_2.append(Listener(name_2, host_2, port_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddRaftVoterRequest(cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners, ack_when_committed, unknown_2), pos + 1
+                return AddRaftVoterRequest(cluster_id_2, timeout_ms_2, voter_id_2, as_uuid(Uuid, voter_directory_id_2), listeners_2, True, unknown_4), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -138,9 +181,7 @@ class AddRaftVoterRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version < 1 and (not self.ack_when_committed):
-                    refuse()
+            if version == 1:
                 if self.cluster_id is None:
                     cluster_id_raw = b""
                     cluster_id_size = 0
@@ -162,7 +203,33 @@ class AddRaftVoterRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_t(self.ack_when_committed) if version >= 1 else b"", _write_B(tags_2), section_2)
+                out += (_write_tB(self.ack_when_committed, tags_2), section_2)
+                return
+            if version == 0:
+                if not self.ack_when_committed:
+                    refuse()
+                if self.cluster_id is None:
+                    cluster_id_raw_2 = b""
+                    cluster_id_size_2 = 0
+                else:
+                    cluster_id_raw_2 = self.cluster_id.encode()
+                    cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                listeners_2 = self.listeners
+                listeners_size_2 = len(listeners_2) + 1
+                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size_2) if listeners_size_2 < 128 else _write_ii16s(self.timeout_ms, self.voter_id, self.voter_directory_id) + uvarint(listeners_size_2))
+                for item_2 in listeners_2:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    host_raw_2 = item_2.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HB(item_2.port, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

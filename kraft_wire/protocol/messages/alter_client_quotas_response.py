@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -91,10 +90,12 @@ class AlterClientQuotasResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 entries: list[EntryData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 entries = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -103,16 +104,18 @@ class AlterClientQuotasResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
                     pos += 1
                     entity: list[EntityData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     entity = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -128,7 +131,7 @@ class AlterClientQuotasResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             entity_name = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             entity_name, pos = long_string(data, pos + 1, size)
                         tags = data[pos]
@@ -155,8 +158,9 @@ class AlterClientQuotasResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 entries_2: list[EntryData]
+                rounds = range(check_count(data, pos, size))
                 entries_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
                     if size >= 0:
@@ -165,12 +169,13 @@ class AlterClientQuotasResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_2 = None
-                        pos = pos + 4
+                        pos += 4
                     size, = _read_i(data, pos)
                     pos += 4
                     entity_2: list[EntityData]
+                    rounds = range(check_count(data, pos, size))
                     entity_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -186,7 +191,7 @@ class AlterClientQuotasResponse(Message, gc=False):
                             pos = end
                         else:
                             entity_name_2 = None
-                            pos = pos + 2
+                            pos += 2
                         entity_2.append(EntityData(entity_type_2, entity_name_2))
                     entries_2.append(EntryData(error_code_2, error_message_2, entity_2))
                 if pos <= len(data):
@@ -224,15 +229,15 @@ class AlterClientQuotasResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if version == 0:
                 entries_2 = self.entries

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
 _write_tB = struct.Struct(">?B").pack
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -91,10 +90,12 @@ class AlterConfigsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 resources: list[AlterConfigsResource]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     resource_type, size = _read_bB(data, pos)
                     if 0 < size < 128:
                         end = pos + 1 + size
@@ -105,10 +106,12 @@ class AlterConfigsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     configs: list[AlterableConfig]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     configs = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -124,7 +127,7 @@ class AlterConfigsRequest(Message, gc=False):
                             pos = end
                         elif size == 0:
                             value = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             value, pos = long_string(data, pos + 1, size)
                         tags = data[pos]
@@ -151,8 +154,9 @@ class AlterConfigsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[AlterConfigsResource]
+                rounds = range(check_count(data, pos, size))
                 resources_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -163,8 +167,9 @@ class AlterConfigsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[AlterableConfig]
+                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -180,7 +185,7 @@ class AlterConfigsRequest(Message, gc=False):
                             pos = end
                         else:
                             value_2 = None
-                            pos = pos + 2
+                            pos += 2
                         configs_2.append(AlterableConfig(name_2, value_2))
                     resources_2.append(AlterConfigsResource(resource_type_2, resource_name_2, configs_2))
                 validate_only_2 = data[pos] != 0
@@ -214,11 +219,11 @@ class AlterConfigsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

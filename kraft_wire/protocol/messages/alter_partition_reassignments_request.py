@@ -6,18 +6,19 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_i = struct.Struct(">i").unpack_from
+_read_itB = struct.Struct(">i?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
+_write_it = struct.Struct(">i?").pack
+_write_itB = struct.Struct(">i?B").pack
+_write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -81,23 +82,16 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
-                timeout_ms, = _read_i(data, pos)
-                pos += 4
-                allow_replication_factor_change: bool
-                if version >= 1:
-                    allow_replication_factor_change_2 = data[pos] != 0
-                    pos += 1
-                    allow_replication_factor_change = allow_replication_factor_change_2
-                else:
-                    allow_replication_factor_change = True
-                size = data[pos]
-                pos += 1
+            if version == 1:
+                timeout_ms, allow_replication_factor_change, size = _read_itB(data, pos)
+                pos += 6
                 topics: list[ReassignableTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -108,10 +102,12 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[ReassignablePartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
                         pos += 5
                         replicas: tuple[int, ...] | None
@@ -143,6 +139,63 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return AlterPartitionReassignmentsRequest(timeout_ms, allow_replication_factor_change, topics, unknown_3), pos + 1
+            if version == 0:
+                timeout_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                topics_2: list[ReassignableTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[ReassignablePartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, size = _read_iB(data, pos)
+                        pos += 5
+                        replicas_2: tuple[int, ...] | None
+                        if size == 0:
+                            replicas_2 = None
+                        else:
+                            if 0 < size < SHORT:
+                                replicas_2 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                replicas_2, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_2.append(ReassignablePartition(partition_index_2, replicas_2, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(ReassignableTopic(name_2, partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionReassignmentsRequest(timeout_ms_2, True, topics_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -150,12 +203,10 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version < 1 and (not self.allow_replication_factor_change):
-                    refuse()
+            if version == 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (_write_i(self.timeout_ms), _write_t(self.allow_replication_factor_change) if version >= 1 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out.append(_write_itB(self.timeout_ms, self.allow_replication_factor_change, topics_size) if topics_size < 128 else _write_it(self.timeout_ms, self.allow_replication_factor_change) + uvarint(topics_size))
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -171,15 +222,46 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_B(tags), section)
+                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 0:
+                if not self.allow_replication_factor_change:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_iB(self.timeout_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.timeout_ms) + uvarint(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        replicas_2 = item_4.replicas
+                        if replicas_2 is None:
+                            replicas_2, replicas_size_2 = (), 0
+                        else:
+                            replicas_size_2 = len(replicas_2) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_i(item_4.partition_index), _write_array_i[replicas_size_2](replicas_size_2, *replicas_2) if replicas_size_2 < SHORT else write_long_array(replicas_2, "i"), SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

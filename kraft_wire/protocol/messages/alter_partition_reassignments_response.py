@@ -6,21 +6,17 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_hB = struct.Struct(">hB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
+_read_ithB = struct.Struct(">i?hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
-_write_h = struct.Struct(">h").pack
-_write_hB = struct.Struct(">hB").pack
-_write_i = struct.Struct(">i").pack
+_write_ith = struct.Struct(">i?h").pack
+_write_ithB = struct.Struct(">i?hB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
@@ -93,34 +89,27 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
-                throttle_time_ms, = _read_i(data, pos)
-                pos += 4
-                allow_replication_factor_change: bool
-                if version >= 1:
-                    allow_replication_factor_change_2 = data[pos] != 0
-                    pos += 1
-                    allow_replication_factor_change = allow_replication_factor_change_2
-                else:
-                    allow_replication_factor_change = True
-                error_code, size = _read_hB(data, pos)
+            if version == 1:
+                throttle_time_ms, allow_replication_factor_change, error_code, size = _read_ithB(data, pos)
                 error_message: str | None
                 if 0 < size < 128:
-                    end = pos + 2 + size
-                    error_message = data[pos + 3:end].decode()
+                    end = pos + 7 + size
+                    error_message = data[pos + 8:end].decode()
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 3
+                    pos += 8
                 else:
-                    error_message, pos = long_string(data, pos + 3, size)
+                    error_message, pos = long_string(data, pos + 8, size)
                 size = data[pos]
                 pos += 1
                 responses: list[ReassignableTopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -131,10 +120,12 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[ReassignablePartitionResponse]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, size = _read_ihB(data, pos)
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -143,7 +134,7 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message_2 = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message_2, pos = long_string(data, pos + 7, size)
                         tags = data[pos]
@@ -166,6 +157,74 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return AlterPartitionReassignmentsResponse(throttle_time_ms, allow_replication_factor_change, error_code, error_message, responses, unknown_3), pos + 1
+            if version == 0:
+                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
+                error_message_3: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_3 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_3 = None
+                    pos += 7
+                else:
+                    error_message_3, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                responses_2: list[ReassignableTopicResponse]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                responses_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[ReassignablePartitionResponse]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_4, size = _read_ihB(data, pos)
+                        error_message_4: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_4 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_4 = None
+                            pos += 7
+                        else:
+                            error_message_4, pos = long_string(data, pos + 7, size)
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_2.append(ReassignablePartitionResponse(partition_index_2, error_code_4, error_message_4, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses_2.append(ReassignableTopicResponse(name_2, partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionReassignmentsResponse(throttle_time_ms_2, True, error_code_3, error_message_3, responses_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -173,7 +232,7 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 if self.error_message is None:
                     error_message_raw = b""
                     error_message_size = 0
@@ -182,7 +241,7 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_i(self.throttle_time_ms), _write_t(self.allow_replication_factor_change) if version >= 1 else b"", _write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                out += (_write_ithB(self.throttle_time_ms, self.allow_replication_factor_change, self.error_code, error_message_size) if error_message_size < 128 else _write_ith(self.throttle_time_ms, self.allow_replication_factor_change, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
                 for item in responses:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -199,15 +258,51 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags), section)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw_3 = b""
+                    error_message_size_3 = 0
+                else:
+                    error_message_raw_3 = self.error_message.encode()
+                    error_message_size_3 = len(error_message_raw_3) + 1
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2))
+                for item_3 in responses_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.error_message is None:
+                            error_message_raw_4 = b""
+                            error_message_size_4 = 0
+                        else:
+                            error_message_raw_4 = item_4.error_message.encode()
+                            error_message_size_4 = len(error_message_raw_4) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_ihB(item_4.partition_index, item_4.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_ih(item_4.partition_index, item_4.error_code) + string_size(error_message_size_4), error_message_raw_4, SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,14 +16,13 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_biB = struct.Struct(">biB").unpack_from
-_read_ii = struct.Struct(">ii").unpack_from
-_read_iq = struct.Struct(">iq").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_biB = struct.Struct(">biB").pack
 _write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
 _read_array_i = array_readers("i")
@@ -117,72 +116,48 @@ class AlterPartitionRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionRequest, int]:
         start = pos
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 broker_id, broker_epoch, size = _read_iqB(data, pos)
                 pos += 13
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
-                        partition_index, leader_epoch = _read_ii(data, pos)
-                        pos += 8
-                        new_isr: tuple[int, ...]
-                        if version <= 2:
-                            size = data[pos]
-                            pos += 1
-                            new_isr_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                new_isr_2 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
-                            else:
-                                new_isr_2, pos = long_array(data, pos, size, "i")
-                            new_isr = new_isr_2
-                        else:
-                            new_isr = ()
+                    for _ in rounds:
+                        partition_index, leader_epoch, size = _read_iiB(data, pos)
+                        pos += 9
                         new_isr_with_epochs: list[BrokerState]
-                        if version >= 3:
-                            size = data[pos]
-                            pos += 1
-                            new_isr_with_epochs_2: list[BrokerState]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            new_isr_with_epochs_2 = []
-                            for _ in range(size - 1):
-                                broker_id_2: int
-                                broker_epoch_2: int
-                                if version >= 3:
-                                    broker_id_3, broker_epoch_3 = _read_iq(data, pos)
-                                    pos += 12
-                                    broker_id_2 = broker_id_3
-                                    broker_epoch_2 = broker_epoch_3
-                                else:
-                                    broker_id_2 = 0
-                                    broker_epoch_2 = -1
-                                tags = data[pos]
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                new_isr_with_epochs_2.append(BrokerState(broker_id_2, broker_epoch_2, unknown))
-                            new_isr_with_epochs = new_isr_with_epochs_2
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
                         else:
-                            new_isr_with_epochs = []
+                            rounds, pos = long_rounds(data, pos, size)
+                        new_isr_with_epochs = []
+                        for _ in rounds:
+                            broker_id_2, broker_epoch_2, tags = _read_iqB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            new_isr_with_epochs.append(BrokerState(broker_id_2, broker_epoch_2, unknown))
                         leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
                             pos -= 6
                         pos += 6
-                        partitions.append(PartitionData(partition_index, leader_epoch, new_isr, new_isr_with_epochs, leader_recovery_state, partition_epoch, unknown_2))
+                        partitions.append(PartitionData(partition_index, leader_epoch, (), new_isr_with_epochs, leader_recovery_state, partition_epoch, unknown_2))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -196,6 +171,53 @@ class AlterPartitionRequest(Message, gc=False):
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return AlterPartitionRequest(broker_id, broker_epoch, topics, unknown_4), pos + 1
+            if version == 2:
+                broker_id_3, broker_epoch_3, size = _read_iqB(data, pos)
+                pos += 13
+                topics_2: list[TopicData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, leader_epoch_2, size = _read_iiB(data, pos)
+                        pos += 9
+                        new_isr: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            new_isr = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            new_isr, pos = long_array(data, pos, size, "i")
+                        leader_recovery_state_2, partition_epoch_2, tags = _read_biB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        partitions_2.append(PartitionData(partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2, partition_epoch_2, unknown_5))
+                    tags = data[pos]
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TopicData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
+                tags = data[pos]
+                unknown_7: UnknownTags = ()
+                if tags:
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return AlterPartitionRequest(broker_id_3, broker_epoch_3, topics_2, unknown_7), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -203,7 +225,7 @@ class AlterPartitionRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_iqB(self.broker_id, self.broker_epoch, topics_size) if topics_size < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size))
@@ -212,28 +234,16 @@ class AlterPartitionRequest(Message, gc=False):
                     partitions_size = len(partitions) + 1
                     out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
                     for item_2 in partitions:
-                        if version > 2 and (item_2.new_isr is None or item_2.new_isr):
+                        if item_2.new_isr is None or item_2.new_isr:
                             refuse()
-                        if version < 3 and (item_2.new_isr_with_epochs is None or item_2.new_isr_with_epochs):
-                            refuse()
-                        out.append(_write_ii(item_2.partition_index, item_2.leader_epoch))
-                        if version <= 2:
-                            new_isr = item_2.new_isr
-                            new_isr_size = len(new_isr) + 1
-                            out.append(_write_array_i[new_isr_size](new_isr_size, *new_isr) if new_isr_size < SHORT else write_long_array(new_isr, "i"))
-                        if version >= 3:
-                            new_isr_with_epochs = item_2.new_isr_with_epochs
-                            new_isr_with_epochs_size = len(new_isr_with_epochs) + 1
-                            out.append(SIZES[new_isr_with_epochs_size] if new_isr_with_epochs_size < 128 else uvarint(new_isr_with_epochs_size))
-                            for item_3 in new_isr_with_epochs:
-                                if version < 3 and (item_3.broker_id != 0):
-                                    refuse()
-                                if version < 3 and (item_3.broker_epoch != -1):
-                                    refuse()
-                                tags, section = 0, b""
-                                if item_3.unknown_tagged_fields:
-                                    tags, section = write_tags((), item_3.unknown_tagged_fields)
-                                out += (_write_iq(item_3.broker_id, item_3.broker_epoch) if version >= 3 else b"", _write_B(tags), section)
+                        new_isr_with_epochs = item_2.new_isr_with_epochs
+                        new_isr_with_epochs_size = len(new_isr_with_epochs) + 1
+                        out.append(_write_iiB(item_2.partition_index, item_2.leader_epoch, new_isr_with_epochs_size) if new_isr_with_epochs_size < 128 else _write_ii(item_2.partition_index, item_2.leader_epoch) + uvarint(new_isr_with_epochs_size))
+                        for item_3 in new_isr_with_epochs:
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_iqB(item_3.broker_id, item_3.broker_epoch, tags), section)
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -241,11 +251,37 @@ class AlterPartitionRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
+                return
+            if version == 2:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_iqB(self.broker_id, self.broker_epoch, topics_size_2) if topics_size_2 < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size_2))
+                for item_4 in topics_2:
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    for item_5 in partitions_2:
+                        if item_5.new_isr_with_epochs is None or item_5.new_isr_with_epochs:
+                            refuse()
+                        new_isr = item_5.new_isr
+                        new_isr_size = len(new_isr) + 1
+                        tags_5, section_5 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_ii(item_5.partition_index, item_5.leader_epoch), _write_array_i[new_isr_size](new_isr_size, *new_isr) if new_isr_size < SHORT else write_long_array(new_isr, "i"), _write_biB(item_5.leader_recovery_state, item_5.partition_epoch, tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_6], section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_7], section_7)
                 return
         except ENCODE_FAULTS:
             pass

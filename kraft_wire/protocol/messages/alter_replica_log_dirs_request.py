@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _read_array_i = array_readers("i")
@@ -79,10 +78,12 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 dirs: list[AlterReplicaLogDir]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 dirs = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -93,10 +94,12 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     topics: list[AlterReplicaLogDirTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -136,8 +139,9 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 dirs_2: list[AlterReplicaLogDir]
+                rounds = range(check_count(data, pos, size))
                 dirs_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -148,8 +152,9 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     topics_2: list[AlterReplicaLogDirTopic]
+                    rounds = range(check_count(data, pos, size))
                     topics_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -189,15 +194,15 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if version == 1:
                 dirs_2 = self.dirs

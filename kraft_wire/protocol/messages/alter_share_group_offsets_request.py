@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,7 +14,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_iqB = struct.Struct(">iqB").pack
 
 
@@ -85,10 +84,12 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[AlterShareGroupOffsetsRequestTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -99,10 +100,12 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[AlterShareGroupOffsetsRequestPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, start_offset, tags = _read_iqB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -150,11 +153,11 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

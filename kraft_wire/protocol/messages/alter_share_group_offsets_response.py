@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_16sB = struct.Struct(">16sB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
@@ -100,16 +99,18 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
                 pos += 1
                 responses: list[AlterShareGroupOffsetsResponseTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -120,10 +121,12 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[AlterShareGroupOffsetsResponsePartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, size = _read_ihB(data, pos)
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -132,7 +135,7 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message_2 = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message_2, pos = long_string(data, pos + 7, size)
                         tags = data[pos]
@@ -188,15 +191,15 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags), section)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_biB = struct.Struct(">biB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bi = struct.Struct(">bi").pack
 _write_biB = struct.Struct(">biB").pack
@@ -90,10 +89,12 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 deletions: list[ScramCredentialDeletion]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 deletions = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -111,10 +112,12 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 upsertions: list[ScramCredentialUpsertion]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 upsertions = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -188,11 +191,11 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_biB(item_2.mechanism, item_2.iterations, salt_size) if salt_size < 128 else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size), salt_raw, SIZES[salted_password_size] if salted_password_size < 128 else uvarint(salted_password_size), salted_password_raw, _write_B(tags_2), section_2)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_biB(item_2.mechanism, item_2.iterations, salt_size) if salt_size < 128 else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size), salt_raw, SIZES[salted_password_size] if salted_password_size < 128 else uvarint(salted_password_size), salted_password_raw, SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

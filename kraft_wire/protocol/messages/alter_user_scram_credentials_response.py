@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -69,10 +68,12 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[AlterUserScramCredentialsResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -88,7 +89,7 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     tags = data[pos]
@@ -127,11 +128,11 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                    out += (SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

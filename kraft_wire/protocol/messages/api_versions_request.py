@@ -12,9 +12,8 @@ from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
-_read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
-_write_i = struct.Struct(">i").pack
+_read_iB = struct.Struct(">iB").unpack_from
+_write_iB = struct.Struct(">iB").pack
 
 
 class ApiVersionsRequest(Message, gc=False):
@@ -46,7 +45,7 @@ class ApiVersionsRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> ApiVersionsRequest:
         try:
-            if 3 <= version <= 5:
+            if version == 5:
                 size = data[0]
                 if 0 < size < 128:
                     end = 0 + size
@@ -61,33 +60,44 @@ class ApiVersionsRequest(Message, gc=False):
                     pos = end
                 else:
                     client_software_version, pos = long_string(data, pos + 1, size)
+                size = data[pos]
                 cluster_id: str | None
-                node_id: int
-                if version >= 5:
-                    size = data[pos]
-                    cluster_id_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        cluster_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        cluster_id_2 = None
-                        pos = pos + 1
-                    else:
-                        cluster_id_2, pos = long_string(data, pos + 1, size)
-                    node_id_2, = _read_i(data, pos)
-                    pos += 4
-                    cluster_id = cluster_id_2
-                    node_id = node_id_2
-                else:
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     cluster_id = None
-                    node_id = -1
-                tags = data[pos]
+                    pos += 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                node_id, tags = _read_iB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
                 return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown)
+            if 3 <= version <= 4:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    client_software_name_2 = data[1:end].decode()
+                    pos = end
+                else:
+                    client_software_name_2, pos = long_string(data, 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_version_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_version_2, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ApiVersionsRequest(client_software_name_2, client_software_version_2, None, -1, unknown_2)
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1)
         except DECODE_FAULTS:
@@ -98,7 +108,7 @@ class ApiVersionsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ApiVersionsRequest, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
+            if version == 5:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -113,33 +123,44 @@ class ApiVersionsRequest(Message, gc=False):
                     pos = end
                 else:
                     client_software_version, pos = long_string(data, pos + 1, size)
+                size = data[pos]
                 cluster_id: str | None
-                node_id: int
-                if version >= 5:
-                    size = data[pos]
-                    cluster_id_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        cluster_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        cluster_id_2 = None
-                        pos = pos + 1
-                    else:
-                        cluster_id_2, pos = long_string(data, pos + 1, size)
-                    node_id_2, = _read_i(data, pos)
-                    pos += 4
-                    cluster_id = cluster_id_2
-                    node_id = node_id_2
-                else:
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     cluster_id = None
-                    node_id = -1
-                tags = data[pos]
+                    pos += 1
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                node_id, tags = _read_iB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown), pos + 5
+            if 3 <= version <= 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_name_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_name_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    client_software_version_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    client_software_version_2, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown), pos + 1
+                return ApiVersionsRequest(client_software_name_2, client_software_version_2, None, -1, unknown_2), pos + 1
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1), pos
         except DECODE_FAULTS:
@@ -149,26 +170,30 @@ class ApiVersionsRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 3 <= version <= 5:
-                out = []
+            if version == 5:
                 client_software_name_raw = self.client_software_name.encode()
                 client_software_name_size = len(client_software_name_raw) + 1
                 client_software_version_raw = self.client_software_version.encode()
                 client_software_version_size = len(client_software_version_raw) + 1
-                out += (SIZES[client_software_name_size] if client_software_name_size < 128 else string_size(client_software_name_size), client_software_name_raw, SIZES[client_software_version_size] if client_software_version_size < 128 else string_size(client_software_version_size), client_software_version_raw)
-                if version >= 5:
-                    if self.cluster_id is None:
-                        cluster_id_raw = b""
-                        cluster_id_size = 0
-                    else:
-                        cluster_id_raw = self.cluster_id.encode()
-                        cluster_id_size = len(cluster_id_raw) + 1
-                    out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i(self.node_id))
+                if self.cluster_id is None:
+                    cluster_id_raw = b""
+                    cluster_id_size = 0
+                else:
+                    cluster_id_raw = self.cluster_id.encode()
+                    cluster_id_size = len(cluster_id_raw) + 1
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
-                return b"".join(out)
+                return b"".join((SIZES[client_software_name_size] if client_software_name_size < 128 else string_size(client_software_name_size), client_software_name_raw, SIZES[client_software_version_size] if client_software_version_size < 128 else string_size(client_software_version_size), client_software_version_raw, SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.node_id, tags), section))
+            if 3 <= version <= 4:
+                client_software_name_raw_2 = self.client_software_name.encode()
+                client_software_name_size_2 = len(client_software_name_raw_2) + 1
+                client_software_version_raw_2 = self.client_software_version.encode()
+                client_software_version_size_2 = len(client_software_version_raw_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[client_software_name_size_2] if client_software_name_size_2 < 128 else string_size(client_software_name_size_2), client_software_name_raw_2, SIZES[client_software_version_size_2] if client_software_version_size_2 < 128 else string_size(client_software_version_size_2), client_software_version_raw_2, SIZES[tags_2], section_2))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()

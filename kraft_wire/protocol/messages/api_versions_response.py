@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -133,10 +133,12 @@ class ApiVersionsResponse(Message, gc=False):
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 api_keys: list[ApiVersion]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 api_keys = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     api_key, min_version, max_version, tags = _read_hhhB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
@@ -158,24 +160,21 @@ class ApiVersionsResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            supported_features_2: list[SupportedFeatureKey]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            supported_features_2 = []
-                            for _ in range(size - 1):
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            supported_features = []
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -189,20 +188,19 @@ class ApiVersionsResponse(Message, gc=False):
                                     unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                                     pos -= 5
                                 pos += 5
-                                supported_features_2.append(SupportedFeatureKey(name, min_version_2, max_version_2, unknown_3))
-                            supported_features = supported_features_2
+                                supported_features.append(SupportedFeatureKey(name, min_version_2, max_version_2, unknown_3))
                         elif tag == 1:
-                            finalized_features_epoch_2, = _read_q(data, pos)
+                            finalized_features_epoch, = _read_q(data, pos)
                             pos += 8
-                            finalized_features_epoch = finalized_features_epoch_2
                         elif tag == 2:
                             size = data[pos]
                             pos += 1
-                            finalized_features_2: list[FinalizedFeatureKey]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            finalized_features_2 = []
-                            for _ in range(size - 1):
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            finalized_features = []
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -216,36 +214,36 @@ class ApiVersionsResponse(Message, gc=False):
                                     unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
                                     pos -= 5
                                 pos += 5
-                                finalized_features_2.append(FinalizedFeatureKey(name_2, max_version_level, min_version_level, unknown_4))
-                            finalized_features = finalized_features_2
+                                finalized_features.append(FinalizedFeatureKey(name_2, max_version_level, min_version_level, unknown_4))
                         elif tag == 3:
-                            zk_migration_ready_2 = data[pos] != 0
+                            zk_migration_ready = data[pos] != 0
                             pos += 1
-                            zk_migration_ready = zk_migration_ready_2
                         elif tag < 4:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_2 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return ApiVersionsResponse(error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch, finalized_features, zk_migration_ready, unknown_2), pos
+                    if others:
+                        unknown_2 = tuple(others)
+                if pos <= len(data):
+                    return ApiVersionsResponse(error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch, finalized_features, zk_migration_ready, unknown_2), pos
             if 0 <= version <= 2:
                 error_code_2, size = _read_hi(data, pos)
                 pos += 6
                 api_keys_2: list[ApiVersion]
+                rounds = range(check_count(data, pos, size))
                 api_keys_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     api_key_2, min_version_3, max_version_3 = _read_hhh(data, pos)
                     pos += 6
                     api_keys_2.append(ApiVersion(api_key_2, min_version_3, max_version_3))
                 throttle_time_ms_2: int
                 if version >= 1:
-                    throttle_time_ms_3, = _read_i(data, pos)
+                    throttle_time_ms_2, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
                     throttle_time_ms_2 = 0
                 return ApiVersionsResponse(error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False), pos

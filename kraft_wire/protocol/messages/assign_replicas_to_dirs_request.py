@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, read_unknown_tags
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -19,7 +19,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqB = struct.Struct(">iqB").pack
@@ -101,24 +100,30 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                 broker_id, broker_epoch, size = _read_iqB(data, pos)
                 pos += 13
                 directories: list[DirectoryData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 directories = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     id, size = _read_16sB(data, pos)
                     pos += 17
                     topics: list[TopicData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         topic_id, size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[PartitionData]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             partition_index, tags = _read_iB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -173,15 +178,15 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

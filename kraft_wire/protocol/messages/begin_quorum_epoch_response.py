@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -21,7 +21,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihii = struct.Struct(">ihii").unpack_from
 _read_ihiiB = struct.Struct(">ihiiB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -120,10 +119,12 @@ class BeginQuorumEpochResponse(Message, gc=False):
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -134,10 +135,12 @@ class BeginQuorumEpochResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, leader_id, leader_epoch, tags = _read_ihiiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -160,24 +163,21 @@ class BeginQuorumEpochResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            node_endpoints_2: list[NodeEndpoint]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            node_endpoints_2 = []
-                            for _ in range(size - 1):
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints = []
+                            for _ in rounds:
                                 node_id, size = _read_iB(data, pos)
                                 if 0 < size < 128:
                                     end = pos + 4 + size
@@ -191,24 +191,26 @@ class BeginQuorumEpochResponse(Message, gc=False):
                                     unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
                                     pos -= 3
                                 pos += 3
-                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_4))
-                            node_endpoints = node_endpoints_2
+                                node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_4))
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_3 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return BeginQuorumEpochResponse(error_code, topics, node_endpoints, unknown_3), pos
+                    if others:
+                        unknown_3 = tuple(others)
+                if pos <= len(data):
+                    return BeginQuorumEpochResponse(error_code, topics, node_endpoints, unknown_3), pos
             if version == 0:
                 error_code_3, size = _read_hi(data, pos)
                 pos += 6
                 topics_2: list[TopicData]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -219,8 +221,9 @@ class BeginQuorumEpochResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_2, error_code_4, leader_id_2, leader_epoch_2 = _read_ihii(data, pos)
                         pos += 14
                         partitions_2.append(PartitionData(partition_index_2, error_code_4, leader_id_2, leader_epoch_2))
@@ -251,7 +254,7 @@ class BeginQuorumEpochResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known: list[tuple[int, bytes]] = []
@@ -269,7 +272,7 @@ class BeginQuorumEpochResponse(Message, gc=False):
                             node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_4), section_4)
                         known.append((0, b"".join(node_endpoints_payload)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if version == 0:
                 if self.node_endpoints is None or self.node_endpoints:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_read import check_tag_count, long_tag, read_compact_uuids, refuse
 from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -69,49 +69,47 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            fenced_2, = _read_b(data, pos)
+                            fenced, = _read_b(data, pos)
                             pos += 1
-                            fenced = fenced_2
                         elif tag == 1 and version >= 1:
-                            in_controlled_shutdown_2, = _read_b(data, pos)
+                            in_controlled_shutdown, = _read_b(data, pos)
                             pos += 1
-                            in_controlled_shutdown = in_controlled_shutdown_2
                         elif tag == 2 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            log_dirs_2: tuple[Uuid, ...]
-                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            log_dirs = log_dirs_2
+                            if size == 1:
+                                log_dirs = ()
+                            else:
+                                log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag == 3 and version >= 3:
                             size = data[pos]
                             pos += 1
-                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
                             if size == 0:
-                                cordoned_log_dirs_2 = None
+                                cordoned_log_dirs = None
                             else:
-                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            cordoned_log_dirs = cordoned_log_dirs_2
+                                if size == 1:
+                                    cordoned_log_dirs = ()
+                                else:
+                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag < 4:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -135,49 +133,47 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            fenced_2, = _read_b(data, pos)
+                            fenced, = _read_b(data, pos)
                             pos += 1
-                            fenced = fenced_2
                         elif tag == 1 and version >= 1:
-                            in_controlled_shutdown_2, = _read_b(data, pos)
+                            in_controlled_shutdown, = _read_b(data, pos)
                             pos += 1
-                            in_controlled_shutdown = in_controlled_shutdown_2
                         elif tag == 2 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            log_dirs_2: tuple[Uuid, ...]
-                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            log_dirs = log_dirs_2
+                            if size == 1:
+                                log_dirs = ()
+                            else:
+                                log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag == 3 and version >= 3:
                             size = data[pos]
                             pos += 1
-                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
                             if size == 0:
-                                cordoned_log_dirs_2 = None
+                                cordoned_log_dirs = None
                             else:
-                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            cordoned_log_dirs = cordoned_log_dirs_2
+                                if size == 1:
+                                    cordoned_log_dirs = ()
+                                else:
+                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag < 4:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

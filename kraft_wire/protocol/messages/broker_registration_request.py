@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_uuids, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,19 +15,19 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
+_read_tB = struct.Struct(">?B").unpack_from
 _read_HhB = struct.Struct(">HhB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_q = struct.Struct(">q").unpack_from
+_read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
 _write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
 _write_HhB = struct.Struct(">HhB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 
 
 class Listener(Structure, gc=False):
@@ -116,7 +116,7 @@ class BrokerRegistrationRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[BrokerRegistrationRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 4:
+            if 3 <= version <= 4:
                 broker_id, size = _read_iB(data, pos)
                 if 0 < size < 128:
                     end = pos + 4 + size
@@ -127,10 +127,12 @@ class BrokerRegistrationRequest(Message, gc=False):
                 incarnation_id, size = _read_16sB(data, pos)
                 pos += 17
                 listeners: list[Listener]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -155,10 +157,12 @@ class BrokerRegistrationRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 features: list[Feature]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 features = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -181,38 +185,116 @@ class BrokerRegistrationRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack, pos = long_string(data, pos + 1, size)
-                is_migrating_zk_broker: bool
+                is_migrating_zk_broker, size = _read_tB(data, pos)
+                pos += 2
+                log_dirs: tuple[Uuid, ...]
+                if size == 1:
+                    log_dirs = ()
+                else:
+                    log_dirs, pos = read_compact_uuids(data, pos, size)
+                previous_broker_epoch, tags = _read_qB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return BrokerRegistrationRequest(broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack, is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3), pos + 9
+            if 0 <= version <= 2:
+                broker_id_2, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    cluster_id_2 = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    cluster_id_2, pos = long_string(data, pos + 5, size)
+                incarnation_id_2, size = _read_16sB(data, pos)
+                pos += 17
+                listeners_2: list[Listener]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                listeners_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_3, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 1, size)
+                    port_2, security_protocol_2, tags = _read_HhB(data, pos)
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    listeners_2.append(Listener(name_3, host_2, port_2, security_protocol_2, unknown_4))
+                size = data[pos]
+                pos += 1
+                features_2: list[Feature]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                features_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_4 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_4, pos = long_string(data, pos + 1, size)
+                    min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    features_2.append(Feature(name_4, min_supported_version_2, max_supported_version_2, unknown_5))
+                size = data[pos]
+                rack_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_2 = None
+                    pos += 1
+                else:
+                    rack_2, pos = long_string(data, pos + 1, size)
+                is_migrating_zk_broker_2: bool
                 if version >= 1:
                     is_migrating_zk_broker_2 = data[pos] != 0
                     pos += 1
-                    is_migrating_zk_broker = is_migrating_zk_broker_2
                 else:
-                    is_migrating_zk_broker = False
-                log_dirs: tuple[Uuid, ...]
+                    is_migrating_zk_broker_2 = False
+                log_dirs_2: tuple[Uuid, ...]
                 if version >= 2:
                     size = data[pos]
                     pos += 1
-                    log_dirs_2: tuple[Uuid, ...]
-                    log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                    log_dirs = log_dirs_2
+                    if size == 1:
+                        log_dirs_2 = ()
+                    else:
+                        log_dirs_2, pos = read_compact_uuids(data, pos, size)
                 else:
-                    log_dirs = ()
-                previous_broker_epoch: int
-                if version >= 3:
-                    previous_broker_epoch_2, = _read_q(data, pos)
-                    pos += 8
-                    previous_broker_epoch = previous_broker_epoch_2
-                else:
-                    previous_broker_epoch = -1
+                    log_dirs_2 = ()
                 tags = data[pos]
-                unknown_3: UnknownTags = ()
+                unknown_6: UnknownTags = ()
                 if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return BrokerRegistrationRequest(broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack, is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3), pos + 1
+                return BrokerRegistrationRequest(broker_id_2, cluster_id_2, as_uuid(Uuid, incarnation_id_2), listeners_2, features_2, rack_2, is_migrating_zk_broker_2, log_dirs_2, -1, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -220,9 +302,7 @@ class BrokerRegistrationRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 4:
-                if version < 1 and (self.is_migrating_zk_broker):
-                    refuse()
+            if 3 <= version <= 4:
                 cluster_id_raw = self.cluster_id.encode()
                 cluster_id_size = len(cluster_id_raw) + 1
                 listeners = self.listeners
@@ -253,14 +333,53 @@ class BrokerRegistrationRequest(Message, gc=False):
                 else:
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
-                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.is_migrating_zk_broker) if version >= 1 else b"")
-                if version >= 2:
-                    log_dirs = self.log_dirs
-                    out.append(write_compact_uuids(log_dirs))
+                log_dirs = self.log_dirs
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_q(self.previous_broker_epoch) if version >= 3 else b"", _write_B(tags_3), section_3)
+                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.is_migrating_zk_broker), write_compact_uuids(log_dirs), _write_qB(self.previous_broker_epoch, tags_3), section_3)
+                return
+            if 0 <= version <= 2:
+                if version < 1 and (self.is_migrating_zk_broker):
+                    refuse()
+                cluster_id_raw_2 = self.cluster_id.encode()
+                cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                listeners_2 = self.listeners
+                listeners_size_2 = len(listeners_2) + 1
+                out += (_write_iB(self.broker_id, cluster_id_size_2) if cluster_id_size_2 < 128 else _write_i(self.broker_id) + string_size(cluster_id_size_2), cluster_id_raw_2, _write_16sB(self.incarnation_id, listeners_size_2) if listeners_size_2 < 128 else _write_16s(self.incarnation_id) + uvarint(listeners_size_2))
+                for item_3 in listeners_2:
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3) + 1
+                    host_raw_2 = item_3.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    tags_4, section_4 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4)
+                features_2 = self.features
+                features_size_2 = len(features_2) + 1
+                out.append(SIZES[features_size_2] if features_size_2 < 128 else uvarint(features_size_2))
+                for item_4 in features_2:
+                    name_raw_4 = item_4.name.encode()
+                    name_size_4 = len(name_raw_4) + 1
+                    tags_5, section_5 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5), section_5)
+                if self.rack is None:
+                    rack_raw_2 = b""
+                    rack_size_2 = 0
+                else:
+                    rack_raw_2 = self.rack.encode()
+                    rack_size_2 = len(rack_raw_2) + 1
+                out += (SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2, _write_t(self.is_migrating_zk_broker) if version >= 1 else b"")
+                if version >= 2:
+                    log_dirs_2 = self.log_dirs
+                    out.append(write_compact_uuids(log_dirs_2))
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

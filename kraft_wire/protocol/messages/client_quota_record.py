@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,7 +14,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_dtB = struct.Struct(">d?B").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_dtB = struct.Struct(">d?B").pack
 
 
@@ -68,10 +67,12 @@ class ClientQuotaRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 entity: list[EntityData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 entity = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -87,7 +88,7 @@ class ClientQuotaRecord(Message, gc=False):
                         pos = end
                     elif size == 0:
                         entity_name = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         entity_name, pos = long_string(data, pos + 1, size)
                     tags = data[pos]
@@ -133,7 +134,7 @@ class ClientQuotaRecord(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
                 key_raw = self.key.encode()
                 key_size = len(key_raw) + 1
                 tags_2, section_2 = 0, b""

@@ -13,7 +13,6 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_bB = struct.Struct(">bB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 
@@ -70,7 +69,7 @@ class ConfigRecord(Message, gc=False):
                     pos = end
                 elif size == 0:
                     value = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     value, pos = long_string(data, pos + 1, size)
                 tags = data[pos]
@@ -110,7 +109,7 @@ class ConfigRecord(Message, gc=False):
                     pos = end
                 elif size == 0:
                     value = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     value, pos = long_string(data, pos + 1, size)
                 tags = data[pos]
@@ -140,7 +139,7 @@ class ConfigRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_bB(self.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(self.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section))
+                return b"".join((_write_bB(self.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(self.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_count, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_tag_count, long_array, long_rounds, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iibB = struct.Struct(">iibB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
 _write_iib = struct.Struct(">iib").pack
 _write_iibB = struct.Struct(">iibB").pack
 _read_array_i = array_readers("i")
@@ -80,10 +79,12 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 assigned_partitions: list[TopicPartitions]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 assigned_partitions = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: tuple[int, ...]
@@ -100,46 +101,43 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] = []
+                        others: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_2: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_2 = None
+                                    assignment_epochs = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_2 = _read_array_i[size](data, pos)
+                                        assignment_epochs = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                                assignment_epochs = assignment_epochs_2
+                                        assignment_epochs, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others is None:
+                                    others = []
                                 end = pos + size
                                 others.append((tag, data[pos:end]))
                                 pos = end
-                        unknown = tuple(others)
-                        if pos > len(data):
-                            refuse()
+                        if others:
+                            unknown = tuple(others)
                     assigned_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown))
                 size = data[pos]
                 pos += 1
                 partitions_pending_revocation: list[TopicPartitions]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 partitions_pending_revocation = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
                     pos += 17
                     partitions_2: tuple[int, ...]
@@ -150,45 +148,40 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_2, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_3: tuple[int, ...] | None
-                    assignment_epochs_3 = ()
+                    assignment_epochs_2: tuple[int, ...] | None
+                    assignment_epochs_2 = ()
                     unknown_2: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_2: list[tuple[int, bytes]] = []
+                        others_2: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_4: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_4 = None
+                                    assignment_epochs_2 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_4 = _read_array_i[size](data, pos)
+                                        assignment_epochs_2 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_4, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_3 = assignment_epochs_4
+                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_2 is None:
+                                    others_2 = []
                                 end = pos + size
                                 others_2.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_2 = tuple(others_2)
-                        if pos > len(data):
-                            refuse()
-                    partitions_pending_revocation.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_3, unknown_2))
+                        if others_2:
+                            unknown_2 = tuple(others_2)
+                    partitions_pending_revocation.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -220,7 +213,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size = len(assignment_epochs) + 1
                             known.append((0, _write_array_i[assignment_epochs_size](assignment_epochs_size, *assignment_epochs) if assignment_epochs_size < SHORT else write_long_array(assignment_epochs, "i")))
                         tags, section = write_tags(known, item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 partitions_pending_revocation = self.partitions_pending_revocation
                 partitions_pending_revocation_size = len(partitions_pending_revocation) + 1
                 out.append(SIZES[partitions_pending_revocation_size] if partitions_pending_revocation_size < 128 else uvarint(partitions_pending_revocation_size))
@@ -238,11 +231,11 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
                             known_2.append((0, _write_array_i[assignment_epochs_size_2](assignment_epochs_size_2, *assignment_epochs_2) if assignment_epochs_size_2 < SHORT else write_long_array(assignment_epochs_2, "i")))
                         tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
-                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

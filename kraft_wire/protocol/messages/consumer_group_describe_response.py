@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,14 +17,13 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -171,14 +170,16 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupDescribeResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -187,7 +188,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
@@ -214,10 +215,12 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     members: list[Member]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     members = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -233,7 +236,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             instance_id = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             instance_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
@@ -244,7 +247,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             rack_id = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             rack_id, pos = long_string(data, pos + 1, size)
                         member_epoch, size = _read_iB(data, pos)
@@ -264,7 +267,10 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         subscribed_topic_names: tuple[str, ...]
-                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            subscribed_topic_names = ()
+                        else:
+                            subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         subscribed_topic_regex: str | None
                         if 0 < size < 128:
@@ -273,16 +279,18 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             subscribed_topic_regex = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             subscribed_topic_regex, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
                         topic_partitions: list[TopicPartitions]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topic_partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             topic_id, size = _read_16sB(data, pos)
                             if 0 < size < 128:
                                 end = pos + 16 + size
@@ -314,10 +322,12 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         size = data[pos + 1]
                         pos += 2
                         topic_partitions_2: list[TopicPartitions]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topic_partitions_2 = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             topic_id_2, size = _read_16sB(data, pos)
                             if 0 < size < 128:
                                 end = pos + 16 + size
@@ -346,20 +356,12 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         target_assignment = Assignment(topic_partitions_2, unknown_4)
-                        pos += 1
-                        member_type: int
-                        if version >= 1:
-                            member_type_2, = _read_b(data, pos)
-                            pos += 1
-                            member_type = member_type_2
-                        else:
-                            member_type = -1
-                        tags = data[pos]
+                        member_type, tags = _read_bB(data, pos + 1)
                         unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
                         members.append(Member(member_id, instance_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment, member_type, unknown_5))
                     authorized_operations, tags = _read_iB(data, pos)
                     unknown_6: UnknownTags = ()
@@ -374,6 +376,212 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ConsumerGroupDescribeResponse(throttle_time_ms, groups, unknown_7), pos + 1
+            if version == 0:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                groups_2: list[DescribedGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups_2 = []
+                for _ in rounds:
+                    error_code_2, size = _read_hB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos += 3
+                    else:
+                        error_message_2, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_state_2, pos = long_string(data, pos + 1, size)
+                    group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 8 + size
+                        assignor_name_2 = data[pos + 9:end].decode()
+                        pos = end
+                    else:
+                        assignor_name_2, pos = long_string(data, pos + 9, size)
+                    size = data[pos]
+                    pos += 1
+                    members_2: list[Member]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    members_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        instance_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            instance_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            instance_id_2 = None
+                            pos += 1
+                        else:
+                            instance_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        rack_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            rack_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_id_2 = None
+                            pos += 1
+                        else:
+                            rack_id_2, pos = long_string(data, pos + 1, size)
+                        member_epoch_2, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            client_id_2 = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            client_id_2, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        subscribed_topic_names_2: tuple[str, ...]
+                        if size == 1:
+                            subscribed_topic_names_2 = ()
+                        else:
+                            subscribed_topic_names_2, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        subscribed_topic_regex_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            subscribed_topic_regex_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            subscribed_topic_regex_2 = None
+                            pos += 1
+                        else:
+                            subscribed_topic_regex_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topic_partitions_3: list[TopicPartitions]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        topic_partitions_3 = []
+                        for _ in rounds:
+                            topic_id_3, size = _read_16sB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                topic_name_3 = data[pos + 17:end].decode()
+                                pos = end
+                            else:
+                                topic_name_3, pos = long_string(data, pos + 17, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_3: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_3, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions_3.append(TopicPartitions(as_uuid(Uuid, topic_id_3), topic_name_3, partitions_3, unknown_8))
+                        tags = data[pos]
+                        unknown_9: UnknownTags = ()
+                        if tags:
+                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        assignment_2 = Assignment(topic_partitions_3, unknown_9)
+                        size = data[pos + 1]
+                        pos += 2
+                        topic_partitions_4: list[TopicPartitions]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        topic_partitions_4 = []
+                        for _ in rounds:
+                            topic_id_4, size = _read_16sB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                topic_name_4 = data[pos + 17:end].decode()
+                                pos = end
+                            else:
+                                topic_name_4, pos = long_string(data, pos + 17, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_4: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_4, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_10: UnknownTags = ()
+                            if tags:
+                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions_4.append(TopicPartitions(as_uuid(Uuid, topic_id_4), topic_name_4, partitions_4, unknown_10))
+                        tags = data[pos]
+                        unknown_11: UnknownTags = ()
+                        if tags:
+                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        target_assignment_2 = Assignment(topic_partitions_4, unknown_11)
+                        tags = data[pos + 1]
+                        unknown_12: UnknownTags = ()
+                        if tags:
+                            unknown_12, pos = read_unknown_tags(data, pos + 2, tags)
+                            pos -= 2
+                        pos += 2
+                        members_2.append(Member(member_id_2, instance_id_2, rack_id_2, member_epoch_2, client_id_2, client_host_2, subscribed_topic_names_2, subscribed_topic_regex_2, assignment_2, target_assignment_2, -1, unknown_12))
+                    authorized_operations_2, tags = _read_iB(data, pos)
+                    unknown_13: UnknownTags = ()
+                    if tags:
+                        unknown_13, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    groups_2.append(DescribedGroup(error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2, assignment_epoch_2, assignor_name_2, members_2, authorized_operations_2, unknown_13))
+                tags = data[pos]
+                unknown_14: UnknownTags = ()
+                if tags:
+                    unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupDescribeResponse(throttle_time_ms_2, groups_2, unknown_14), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -381,7 +589,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
                 out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
@@ -439,14 +647,14 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                         tags_2, section_2 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_2.target_assignment
                         topic_partitions_2 = target_assignment.topic_partitions
                         topic_partitions_size_2 = len(topic_partitions_2) + 1
-                        out += (_write_B(tags_2), section_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
+                        out += (SIZES[tags_2], section_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
                         for item_4 in topic_partitions_2:
                             topic_name_raw_2 = item_4.topic_name.encode()
                             topic_name_size_2 = len(topic_name_raw_2) + 1
@@ -455,14 +663,14 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags_3, section_3 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (_write_16sB(item_4.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_4.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
+                            out += (_write_16sB(item_4.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_4.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
                         tags_4, section_4 = 0, b""
                         if target_assignment.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), target_assignment.unknown_tagged_fields)
                         tags_5, section_5 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_4), section_4, _write_b(item_2.member_type) if version >= 1 else b"", _write_B(tags_5), section_5)
+                        out += (SIZES[tags_4], section_4, _write_bB(item_2.member_type, tags_5), section_5)
                     tags_6, section_6 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
@@ -470,7 +678,98 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_7), section_7)
+                out += (SIZES[tags_7], section_7)
+                return
+            if version == 0:
+                groups_2 = self.groups
+                groups_size_2 = len(groups_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                for item_5 in groups_2:
+                    if item_5.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = 0
+                    else:
+                        error_message_raw_2 = item_5.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    group_id_raw_2 = item_5.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                    group_state_raw_2 = item_5.group_state.encode()
+                    group_state_size_2 = len(group_state_raw_2) + 1
+                    assignor_name_raw_2 = item_5.assignor_name.encode()
+                    assignor_name_size_2 = len(assignor_name_raw_2) + 1
+                    members_2 = item_5.members
+                    members_size_2 = len(members_2) + 1
+                    out += (_write_hB(item_5.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_5.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, _write_iiB(item_5.group_epoch, item_5.assignment_epoch, assignor_name_size_2) if assignor_name_size_2 < 128 else _write_ii(item_5.group_epoch, item_5.assignment_epoch) + string_size(assignor_name_size_2), assignor_name_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                    for item_6 in members_2:
+                        member_id_raw_2 = item_6.member_id.encode()
+                        member_id_size_2 = len(member_id_raw_2) + 1
+                        if item_6.instance_id is None:
+                            instance_id_raw_2 = b""
+                            instance_id_size_2 = 0
+                        else:
+                            instance_id_raw_2 = item_6.instance_id.encode()
+                            instance_id_size_2 = len(instance_id_raw_2) + 1
+                        if item_6.rack_id is None:
+                            rack_id_raw_2 = b""
+                            rack_id_size_2 = 0
+                        else:
+                            rack_id_raw_2 = item_6.rack_id.encode()
+                            rack_id_size_2 = len(rack_id_raw_2) + 1
+                        client_id_raw_2 = item_6.client_id.encode()
+                        client_id_size_2 = len(client_id_raw_2) + 1
+                        client_host_raw_2 = item_6.client_host.encode()
+                        client_host_size_2 = len(client_host_raw_2) + 1
+                        subscribed_topic_names_2 = item_6.subscribed_topic_names
+                        if item_6.subscribed_topic_regex is None:
+                            subscribed_topic_regex_raw_2 = b""
+                            subscribed_topic_regex_size_2 = 0
+                        else:
+                            subscribed_topic_regex_raw_2 = item_6.subscribed_topic_regex.encode()
+                            subscribed_topic_regex_size_2 = len(subscribed_topic_regex_raw_2) + 1
+                        assignment_2 = item_6.assignment
+                        topic_partitions_3 = assignment_2.topic_partitions
+                        topic_partitions_size_3 = len(topic_partitions_3) + 1
+                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[instance_id_size_2] if instance_id_size_2 < 128 else string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, _write_iB(item_6.member_epoch, client_id_size_2) if client_id_size_2 < 128 else _write_i(item_6.member_epoch) + string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, write_compact_strings(subscribed_topic_names_2), SIZES[subscribed_topic_regex_size_2] if subscribed_topic_regex_size_2 < 128 else string_size(subscribed_topic_regex_size_2), subscribed_topic_regex_raw_2, SIZES[topic_partitions_size_3] if topic_partitions_size_3 < 128 else uvarint(topic_partitions_size_3))
+                        for item_7 in topic_partitions_3:
+                            topic_name_raw_3 = item_7.topic_name.encode()
+                            topic_name_size_3 = len(topic_name_raw_3) + 1
+                            partitions_3 = item_7.partitions
+                            partitions_size_3 = len(partitions_3) + 1
+                            tags_8, section_8 = 0, b""
+                            if item_7.unknown_tagged_fields:
+                                tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
+                            out += (_write_16sB(item_7.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_7.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_8], section_8)
+                        tags_9, section_9 = 0, b""
+                        if assignment_2.unknown_tagged_fields:
+                            tags_9, section_9 = write_tags((), assignment_2.unknown_tagged_fields)
+                        target_assignment_2 = item_6.target_assignment
+                        topic_partitions_4 = target_assignment_2.topic_partitions
+                        topic_partitions_size_4 = len(topic_partitions_4) + 1
+                        out += (SIZES[tags_9], section_9, SIZES[topic_partitions_size_4] if topic_partitions_size_4 < 128 else uvarint(topic_partitions_size_4))
+                        for item_8 in topic_partitions_4:
+                            topic_name_raw_4 = item_8.topic_name.encode()
+                            topic_name_size_4 = len(topic_name_raw_4) + 1
+                            partitions_4 = item_8.partitions
+                            partitions_size_4 = len(partitions_4) + 1
+                            tags_10, section_10 = 0, b""
+                            if item_8.unknown_tagged_fields:
+                                tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
+                            out += (_write_16sB(item_8.topic_id, topic_name_size_4) if topic_name_size_4 < 128 else _write_16s(item_8.topic_id) + string_size(topic_name_size_4), topic_name_raw_4, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_10], section_10)
+                        tags_11, section_11 = 0, b""
+                        if target_assignment_2.unknown_tagged_fields:
+                            tags_11, section_11 = write_tags((), target_assignment_2.unknown_tagged_fields)
+                        tags_12, section_12 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_12, section_12 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (SIZES[tags_11], section_11, SIZES[tags_12], section_12)
+                    tags_13, section_13 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_13, section_13 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (_write_iB(item_5.authorized_operations, tags_13), section_13)
+                tags_14, section_14 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_14, section_14 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_14], section_14)
                 return
         except ENCODE_FAULTS:
             pass

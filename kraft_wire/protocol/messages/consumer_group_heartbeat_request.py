@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
@@ -88,7 +87,7 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -111,7 +110,7 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     instance_id = None
-                    pos = pos + 5
+                    pos += 5
                 else:
                     instance_id, pos = long_string(data, pos + 5, size)
                 size = data[pos]
@@ -122,7 +121,7 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack_id, pos = long_string(data, pos + 1, size)
                 rebalance_timeout_ms, size = _read_iB(data, pos)
@@ -131,23 +130,21 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     subscribed_topic_names = None
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                subscribed_topic_regex: str | None
-                if version >= 1:
-                    size = data[pos]
-                    subscribed_topic_regex_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        subscribed_topic_regex_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        subscribed_topic_regex_2 = None
-                        pos = pos + 1
+                    if size == 1:
+                        subscribed_topic_names = ()
                     else:
-                        subscribed_topic_regex_2, pos = long_string(data, pos + 1, size)
-                    subscribed_topic_regex = subscribed_topic_regex_2
-                else:
+                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                subscribed_topic_regex: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    subscribed_topic_regex = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     subscribed_topic_regex = None
+                    pos += 1
+                else:
+                    subscribed_topic_regex, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 server_assignor: str | None
                 if 0 < size < 128:
@@ -156,7 +153,7 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     server_assignor = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     server_assignor, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -165,10 +162,12 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     topic_partitions = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         topic_id, size = _read_16sB(data, pos)
                         pos += 17
                         partitions: tuple[int, ...]
@@ -190,6 +189,97 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ConsumerGroupHeartbeatRequest(group_id, member_id, member_epoch, instance_id, rack_id, rebalance_timeout_ms, subscribed_topic_names, subscribed_topic_regex, server_assignor, topic_partitions, unknown_2), pos + 1
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id_2, pos = long_string(data, pos + 1, size)
+                member_epoch_2, size = _read_iB(data, pos)
+                instance_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    instance_id_2 = data[pos + 5:end].decode()
+                    pos = end
+                elif size == 0:
+                    instance_id_2 = None
+                    pos += 5
+                else:
+                    instance_id_2, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                rack_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_id_2 = None
+                    pos += 1
+                else:
+                    rack_id_2, pos = long_string(data, pos + 1, size)
+                rebalance_timeout_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                subscribed_topic_names_2: tuple[str, ...] | None
+                if size == 0:
+                    subscribed_topic_names_2 = None
+                else:
+                    if size == 1:
+                        subscribed_topic_names_2 = ()
+                    else:
+                        subscribed_topic_names_2, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                server_assignor_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    server_assignor_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    server_assignor_2 = None
+                    pos += 1
+                else:
+                    server_assignor_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                topic_partitions_2: list[TopicPartitions] | None
+                if size == 0:
+                    topic_partitions_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topic_partitions_2 = []
+                    for _ in rounds:
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_2, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topic_partitions_2.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ConsumerGroupHeartbeatRequest(group_id_2, member_id_2, member_epoch_2, instance_id_2, rack_id_2, rebalance_timeout_ms_2, subscribed_topic_names_2, None, server_assignor_2, topic_partitions_2, unknown_4), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -197,9 +287,7 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version < 1 and (self.subscribed_topic_regex is not None):
-                    refuse()
+            if version == 1:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
@@ -217,15 +305,12 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
                 subscribed_topic_names = self.subscribed_topic_names
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(self.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names))
-                if version >= 1:
-                    if self.subscribed_topic_regex is None:
-                        subscribed_topic_regex_raw = b""
-                        subscribed_topic_regex_size = 0
-                    else:
-                        subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
-                        subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
-                    out += (SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw)
+                if self.subscribed_topic_regex is None:
+                    subscribed_topic_regex_raw = b""
+                    subscribed_topic_regex_size = 0
+                else:
+                    subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
+                    subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
                 if self.server_assignor is None:
                     server_assignor_raw = b""
                     server_assignor_size = 0
@@ -237,18 +322,62 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     topic_partitions, topic_partitions_size = [], 0
                 else:
                     topic_partitions_size = len(topic_partitions) + 1
-                out += (SIZES[server_assignor_size] if server_assignor_size < 128 else string_size(server_assignor_size), server_assignor_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(self.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, SIZES[server_assignor_size] if server_assignor_size < 128 else string_size(server_assignor_size), server_assignor_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
                 for item in topic_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if version == 0:
+                if self.subscribed_topic_regex is not None:
+                    refuse()
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2) + 1
+                member_id_raw_2 = self.member_id.encode()
+                member_id_size_2 = len(member_id_raw_2) + 1
+                if self.instance_id is None:
+                    instance_id_raw_2 = b""
+                    instance_id_size_2 = 0
+                else:
+                    instance_id_raw_2 = self.instance_id.encode()
+                    instance_id_size_2 = len(instance_id_raw_2) + 1
+                if self.rack_id is None:
+                    rack_id_raw_2 = b""
+                    rack_id_size_2 = 0
+                else:
+                    rack_id_raw_2 = self.rack_id.encode()
+                    rack_id_size_2 = len(rack_id_raw_2) + 1
+                subscribed_topic_names_2 = self.subscribed_topic_names
+                if self.server_assignor is None:
+                    server_assignor_raw_2 = b""
+                    server_assignor_size_2 = 0
+                else:
+                    server_assignor_raw_2 = self.server_assignor.encode()
+                    server_assignor_size_2 = len(server_assignor_raw_2) + 1
+                topic_partitions_2 = self.topic_partitions
+                if topic_partitions_2 is None:
+                    topic_partitions_2, topic_partitions_size_2 = [], 0
+                else:
+                    topic_partitions_size_2 = len(topic_partitions_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iB(self.member_epoch, instance_id_size_2) if instance_id_size_2 < 128 else _write_i(self.member_epoch) + string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names_2 is None else write_compact_strings(subscribed_topic_names_2), SIZES[server_assignor_size_2] if server_assignor_size_2 < 128 else string_size(server_assignor_size_2), server_assignor_raw_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
+                for item_2 in topic_partitions_2:
+                    partitions_2 = item_2.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

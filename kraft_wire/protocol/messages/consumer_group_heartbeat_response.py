@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -104,7 +104,7 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
@@ -115,7 +115,7 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     member_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     member_id, pos = long_string(data, pos + 1, size)
                 member_epoch, heartbeat_interval_ms, size = _read_iiB(data, pos)
@@ -127,10 +127,12 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     topic_partitions: list[TopicPartitions]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         topic_id, size = _read_16sB(data, pos)
                         pos += 17
                         partitions: tuple[int, ...]
@@ -193,15 +195,15 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item.unknown_tagged_fields:
                             tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                        out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if assignment.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

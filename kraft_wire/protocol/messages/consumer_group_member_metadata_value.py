@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_size, long_string, long_uvarint, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_compact_strings, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +16,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_Bi = struct.Struct(">Bi").pack
 _write_BiB = struct.Struct(">BiB").pack
 _write_i = struct.Struct(">i").pack
@@ -109,7 +108,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     instance_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -120,7 +119,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -140,7 +139,10 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 subscribed_topic_names: tuple[str, ...]
-                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    subscribed_topic_names = ()
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
                 subscribed_topic_regex: str | None
                 if 0 < size < 128:
@@ -149,7 +151,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     subscribed_topic_regex = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     subscribed_topic_regex, pos = long_string(data, pos + 1, size)
                 rebalance_timeout_ms, size = _read_iB(data, pos)
@@ -160,7 +162,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     server_assignor = None
-                    pos = pos + 5
+                    pos += 5
                 else:
                     server_assignor, pos = long_string(data, pos + 5, size)
                 tags = data[pos]
@@ -171,32 +173,29 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            classic_member_metadata_2: ClassicMemberMetadata | None
                             if size > 127:
                                 refuse()
                             if size == 0:
-                                classic_member_metadata_2 = None
+                                classic_member_metadata = None
                             else:
                                 session_timeout_ms, size = _read_iB(data, pos)
                                 pos += 5
                                 supported_protocols: list[ClassicProtocol]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
                                 supported_protocols = []
-                                for _ in range(size - 1):
+                                for _ in rounds:
                                     size = data[pos]
                                     if 0 < size < 128:
                                         end = pos + size
@@ -228,18 +227,19 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                classic_member_metadata_2 = ClassicMemberMetadata(session_timeout_ms, supported_protocols, unknown_3)
-                            classic_member_metadata = classic_member_metadata_2
+                                classic_member_metadata = ClassicMemberMetadata(session_timeout_ms, supported_protocols, unknown_3)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return ConsumerGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, rebalance_timeout_ms, server_assignor, classic_member_metadata, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return ConsumerGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, rebalance_timeout_ms, server_assignor, classic_member_metadata, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -297,14 +297,14 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                 tags_2, section_2 = 0, b""
                                 if item.unknown_tagged_fields:
                                     tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                                classic_member_metadata_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, _write_B(tags_2), section_2)
+                                classic_member_metadata_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags_2], section_2)
                             tags_3, section_3 = 0, b""
                             if classic_member_metadata.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), classic_member_metadata.unknown_tagged_fields)
-                            classic_member_metadata_payload += (_write_B(tags_3), section_3)
+                            classic_member_metadata_payload += (SIZES[tags_3], section_3)
                         known.append((0, b"".join(classic_member_metadata_payload)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, _write_iB(self.rebalance_timeout_ms, server_assignor_size) if server_assignor_size < 128 else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size), server_assignor_raw, _write_B(tags), section)
+                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, _write_iB(self.rebalance_timeout_ms, server_assignor_size) if server_assignor_size < 128 else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size), server_assignor_raw, SIZES[tags], section)
                 return
         except ENCODE_FAULTS:
             pass

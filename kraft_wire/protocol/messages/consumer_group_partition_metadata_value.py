@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 
@@ -86,10 +85,12 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicMetadata]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     if 0 < size < 128:
                         end = pos + 16 + size
@@ -100,14 +101,19 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                     num_partitions, size = _read_iB(data, pos)
                     pos += 5
                     partition_metadata: list[PartitionMetadata]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partition_metadata = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, size = _read_iB(data, pos)
                         pos += 5
                         racks: tuple[str, ...]
-                        racks, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            racks = ()
+                        else:
+                            racks, pos = read_compact_strings(data, pos, size)
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -150,15 +156,15 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition), write_compact_strings(racks), _write_B(tags), section)
+                        out += (_write_i(item_2.partition), write_compact_strings(racks), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

@@ -46,7 +46,10 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
                 size = data[0]
                 pos = 1
                 topics: tuple[str, ...]
-                topics, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    topics = ()
+                else:
+                    topics, pos = read_compact_strings(data, pos, size)
                 version_2, timestamp, tags = _read_qqB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -65,7 +68,10 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: tuple[str, ...]
-                topics, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    topics = ()
+                else:
+                    topics, pos = read_compact_strings(data, pos, size)
                 version_2, timestamp, tags = _read_qqB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:

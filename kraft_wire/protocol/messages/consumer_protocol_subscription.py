@@ -14,8 +14,10 @@ from kraft_wire.protocol.schema import Field, Structure
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
 
 
 class TopicPartition(Structure, gc=False):
@@ -63,11 +65,14 @@ class ConsumerProtocolSubscription(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
         start = pos
         try:
-            if 0 <= version <= 3:
+            if version == 3:
                 size, = _read_i(data, pos)
                 pos += 4
                 topics: tuple[str, ...]
-                topics, pos = read_strings(data, pos, size)
+                if size == 0:
+                    topics = ()
+                else:
+                    topics, pos = read_strings(data, pos, size)
                 size, = _read_i(data, pos)
                 pos += 4
                 user_data: bytes | None
@@ -77,59 +82,81 @@ class ConsumerProtocolSubscription(Message, gc=False):
                     pos = end
                 else:
                     user_data = None
+                size, = _read_i(data, pos)
+                pos += 4
                 owned_partitions: list[TopicPartition]
+                rounds = range(check_count(data, pos, size))
+                owned_partitions = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions: tuple[int, ...]
+                    partitions, pos = read_numbers(data, pos, size, "i")
+                    owned_partitions.append(TopicPartition(topic, partitions))
+                generation_id, size = _read_ih(data, pos)
+                rack_id: str | None
+                if size >= 0:
+                    end = pos + 6 + size
+                    rack_id = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    rack_id = None
+                    pos += 6
+                if pos <= len(data):
+                    return ConsumerProtocolSubscription(topics, user_data, owned_partitions, generation_id, rack_id), pos
+            if 0 <= version <= 2:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_2: tuple[str, ...]
+                if size == 0:
+                    topics_2 = ()
+                else:
+                    topics_2, pos = read_strings(data, pos, size)
+                size, = _read_i(data, pos)
+                pos += 4
+                user_data_2: bytes | None
+                if size >= 0:
+                    end = pos + size
+                    user_data_2 = data[pos:end]
+                    pos = end
+                else:
+                    user_data_2 = None
+                owned_partitions_2: list[TopicPartition]
                 if version >= 1:
                     size, = _read_i(data, pos)
                     pos += 4
-                    owned_partitions_2: list[TopicPartition]
+                    rounds = range(check_count(data, pos, size))
                     owned_partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        topic: str
-                        partitions: tuple[int, ...]
-                        if version >= 1:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
-                                topic_2 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                refuse()
-                            size, = _read_i(data, pos)
-                            pos += 4
-                            partitions_2: tuple[int, ...]
-                            partitions_2, pos = read_numbers(data, pos, size, "i")
-                            topic = topic_2
-                            partitions = partitions_2
+                    for _ in rounds:
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_2 = data[pos + 2:end].decode()
+                            pos = end
                         else:
-                            topic = ''
-                            partitions = ()
-                        owned_partitions_2.append(TopicPartition(topic, partitions))
-                    owned_partitions = owned_partitions_2
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_2: tuple[int, ...]
+                        partitions_2, pos = read_numbers(data, pos, size, "i")
+                        owned_partitions_2.append(TopicPartition(topic_2, partitions_2))
                 else:
-                    owned_partitions = []
-                generation_id: int
+                    owned_partitions_2 = []
+                generation_id_2: int
                 if version >= 2:
                     generation_id_2, = _read_i(data, pos)
                     pos += 4
-                    generation_id = generation_id_2
                 else:
-                    generation_id = -1
-                rack_id: str | None
-                if version >= 3:
-                    size, = _read_h(data, pos)
-                    rack_id_2: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
-                        rack_id_2 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        rack_id_2 = None
-                        pos = pos + 2
-                    rack_id = rack_id_2
-                else:
-                    rack_id = None
+                    generation_id_2 = -1
                 if pos <= len(data):
-                    return ConsumerProtocolSubscription(topics, user_data, owned_partitions, generation_id, rack_id), pos
+                    return ConsumerProtocolSubscription(topics_2, user_data_2, owned_partitions_2, generation_id_2, None), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -137,36 +164,45 @@ class ConsumerProtocolSubscription(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 3:
+            if version == 3:
                 if self.user_data is None:
                     user_data_raw = b""
                     user_data_size = -1
                 else:
                     user_data_raw = self.user_data
                     user_data_size = len(user_data_raw)
-                out += (write_strings(self.topics), _write_i(user_data_size), user_data_raw)
+                owned_partitions = self.owned_partitions
+                owned_partitions_size = len(owned_partitions)
+                out += (write_strings(self.topics), _write_i(user_data_size), user_data_raw, _write_i(owned_partitions_size))
+                for item in owned_partitions:
+                    topic_raw = item.topic.encode()
+                    topic_size = len(topic_raw)
+                    out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
+                if self.rack_id is None:
+                    rack_id_raw = b""
+                    rack_id_size = -1
+                else:
+                    rack_id_raw = self.rack_id.encode()
+                    rack_id_size = len(rack_id_raw)
+                out += (_write_ih(self.generation_id, rack_id_size), rack_id_raw)
+                return
+            if 0 <= version <= 2:
+                if self.user_data is None:
+                    user_data_raw_2 = b""
+                    user_data_size_2 = -1
+                else:
+                    user_data_raw_2 = self.user_data
+                    user_data_size_2 = len(user_data_raw_2)
+                out += (write_strings(self.topics), _write_i(user_data_size_2), user_data_raw_2)
                 if version >= 1:
-                    owned_partitions = self.owned_partitions
-                    owned_partitions_size = len(owned_partitions)
-                    out.append(_write_i(owned_partitions_size))
-                    for item in owned_partitions:
-                        if version < 1 and (item.topic != ''):
-                            refuse()
-                        if version < 1 and (item.partitions is None or item.partitions):
-                            refuse()
-                        if version >= 1:
-                            topic_raw = item.topic.encode()
-                            topic_size = len(topic_raw)
-                            out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
+                    owned_partitions_2 = self.owned_partitions
+                    owned_partitions_size_2 = len(owned_partitions_2)
+                    out.append(_write_i(owned_partitions_size_2))
+                    for item_2 in owned_partitions_2:
+                        topic_raw_2 = item_2.topic.encode()
+                        topic_size_2 = len(topic_raw_2)
+                        out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partitions, "i"))
                 out.append(_write_i(self.generation_id) if version >= 2 else b"")
-                if version >= 3:
-                    if self.rack_id is None:
-                        rack_id_raw = b""
-                        rack_id_size = -1
-                    else:
-                        rack_id_raw = self.rack_id.encode()
-                        rack_id_size = len(rack_id_raw)
-                    out += (_write_h(rack_id_size), rack_id_raw)
                 return
         except ENCODE_FAULTS:
             pass

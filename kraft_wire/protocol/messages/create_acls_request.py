@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
@@ -85,10 +84,12 @@ class CreateAclsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 creations: list[AclCreation]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 creations = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     resource_type, size = _read_bB(data, pos)
                     if 0 < size < 128:
                         end = pos + 1 + size
@@ -127,8 +128,9 @@ class CreateAclsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 creations_2: list[AclCreation]
+                rounds = range(check_count(data, pos, size))
                 creations_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -179,7 +181,7 @@ class CreateAclsRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
                 creations_2 = self.creations

@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -17,7 +17,6 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -70,10 +69,12 @@ class CreateAclsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[AclCreationResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -82,7 +83,7 @@ class CreateAclsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     tags = data[pos]
@@ -102,8 +103,9 @@ class CreateAclsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 results_2: list[AclCreationResult]
+                rounds = range(check_count(data, pos, size))
                 results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
                     if size >= 0:
@@ -112,7 +114,7 @@ class CreateAclsResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_2 = None
-                        pos = pos + 4
+                        pos += 4
                     results_2.append(AclCreationResult(error_code_2, error_message_2))
                 if pos <= len(data):
                     return CreateAclsResponse(throttle_time_ms_2, results_2), pos
@@ -137,11 +139,11 @@ class CreateAclsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
                 results_2 = self.results

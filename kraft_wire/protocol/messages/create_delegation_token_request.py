@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
@@ -70,44 +69,38 @@ class CreateDelegationTokenRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenRequest, int]:
         start = pos
         try:
-            if 2 <= version <= 3:
+            if version == 3:
+                size = data[pos]
                 owner_principal_type: str | None
-                owner_principal_name: str | None
-                if version >= 3:
-                    size = data[pos]
-                    owner_principal_type_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        owner_principal_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        owner_principal_type_2 = None
-                        pos = pos + 1
-                    else:
-                        owner_principal_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    owner_principal_name_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        owner_principal_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        owner_principal_name_2 = None
-                        pos = pos + 1
-                    else:
-                        owner_principal_name_2, pos = long_string(data, pos + 1, size)
-                    owner_principal_type = owner_principal_type_2
-                    owner_principal_name = owner_principal_name_2
+                if 0 < size < 128:
+                    end = pos + size
+                    owner_principal_type = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    owner_principal_type = None
+                    pos += 1
                 else:
-                    owner_principal_type = ''
-                    owner_principal_name = ''
+                    owner_principal_type, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                owner_principal_name: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    owner_principal_name = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    owner_principal_name = None
+                    pos += 1
+                else:
+                    owner_principal_name, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 pos += 1
                 renewers: list[CreatableRenewers]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 renewers = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -135,29 +128,67 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return CreateDelegationTokenRequest(owner_principal_type, owner_principal_name, renewers, max_lifetime_ms, unknown_2), pos + 9
+            if version == 2:
+                size = data[pos]
+                pos += 1
+                renewers_2: list[CreatableRenewers]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                renewers_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        principal_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        principal_type_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        principal_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        principal_name_2, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    renewers_2.append(CreatableRenewers(principal_type_2, principal_name_2, unknown_3))
+                max_lifetime_ms_2, tags = _read_qB(data, pos)
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
+                    pos -= 9
+                return CreateDelegationTokenRequest('', '', renewers_2, max_lifetime_ms_2, unknown_4), pos + 9
             if version == 1:
                 size, = _read_i(data, pos)
                 pos += 4
-                renewers_2: list[CreatableRenewers]
-                renewers_2 = []
-                for _ in range(check_count(data, pos, size)):
+                renewers_3: list[CreatableRenewers]
+                rounds = range(check_count(data, pos, size))
+                renewers_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        principal_type_2 = data[pos + 2:end].decode()
+                        principal_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        principal_name_2 = data[pos + 2:end].decode()
+                        principal_name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    renewers_2.append(CreatableRenewers(principal_type_2, principal_name_2))
-                max_lifetime_ms_2, = _read_q(data, pos)
-                return CreateDelegationTokenRequest('', '', renewers_2, max_lifetime_ms_2), pos + 8
+                    renewers_3.append(CreatableRenewers(principal_type_3, principal_name_3))
+                max_lifetime_ms_3, = _read_q(data, pos)
+                return CreateDelegationTokenRequest('', '', renewers_3, max_lifetime_ms_3), pos + 8
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -165,28 +196,22 @@ class CreateDelegationTokenRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 2 <= version <= 3:
-                if version < 3 and (self.owner_principal_type != ''):
-                    refuse()
-                if version < 3 and (self.owner_principal_name != ''):
-                    refuse()
-                if version >= 3:
-                    if self.owner_principal_type is None:
-                        owner_principal_type_raw = b""
-                        owner_principal_type_size = 0
-                    else:
-                        owner_principal_type_raw = self.owner_principal_type.encode()
-                        owner_principal_type_size = len(owner_principal_type_raw) + 1
-                    if self.owner_principal_name is None:
-                        owner_principal_name_raw = b""
-                        owner_principal_name_size = 0
-                    else:
-                        owner_principal_name_raw = self.owner_principal_name.encode()
-                        owner_principal_name_size = len(owner_principal_name_raw) + 1
-                    out += (SIZES[owner_principal_type_size] if owner_principal_type_size < 128 else string_size(owner_principal_type_size), owner_principal_type_raw, SIZES[owner_principal_name_size] if owner_principal_name_size < 128 else string_size(owner_principal_name_size), owner_principal_name_raw)
+            if version == 3:
+                if self.owner_principal_type is None:
+                    owner_principal_type_raw = b""
+                    owner_principal_type_size = 0
+                else:
+                    owner_principal_type_raw = self.owner_principal_type.encode()
+                    owner_principal_type_size = len(owner_principal_type_raw) + 1
+                if self.owner_principal_name is None:
+                    owner_principal_name_raw = b""
+                    owner_principal_name_size = 0
+                else:
+                    owner_principal_name_raw = self.owner_principal_name.encode()
+                    owner_principal_name_size = len(owner_principal_name_raw) + 1
                 renewers = self.renewers
                 renewers_size = len(renewers) + 1
-                out.append(SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
+                out += (SIZES[owner_principal_type_size] if owner_principal_type_size < 128 else string_size(owner_principal_type_size), owner_principal_type_raw, SIZES[owner_principal_name_size] if owner_principal_name_size < 128 else string_size(owner_principal_name_size), owner_principal_name_raw, SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
                 for item in renewers:
                     principal_type_raw = item.principal_type.encode()
                     principal_type_size = len(principal_type_raw) + 1
@@ -195,28 +220,50 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, _write_B(tags), section)
+                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_qB(self.max_lifetime_ms, tags_2), section_2)
+                return
+            if version == 2:
+                if self.owner_principal_type != '':
+                    refuse()
+                if self.owner_principal_name != '':
+                    refuse()
+                renewers_2 = self.renewers
+                renewers_size_2 = len(renewers_2) + 1
+                out.append(SIZES[renewers_size_2] if renewers_size_2 < 128 else uvarint(renewers_size_2))
+                for item_2 in renewers_2:
+                    principal_type_raw_2 = item_2.principal_type.encode()
+                    principal_type_size_2 = len(principal_type_raw_2) + 1
+                    principal_name_raw_2 = item_2.principal_name.encode()
+                    principal_name_size_2 = len(principal_name_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[principal_type_size_2] if principal_type_size_2 < 128 else string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_qB(self.max_lifetime_ms, tags_4), section_4)
                 return
             if version == 1:
                 if self.owner_principal_type != '':
                     refuse()
                 if self.owner_principal_name != '':
                     refuse()
-                renewers_2 = self.renewers
-                renewers_size_2 = len(renewers_2)
-                out.append(_write_i(renewers_size_2))
-                for item_2 in renewers_2:
-                    principal_type_raw_2 = item_2.principal_type.encode()
-                    principal_type_size_2 = len(principal_type_raw_2)
-                    principal_name_raw_2 = item_2.principal_name.encode()
-                    principal_name_size_2 = len(principal_name_raw_2)
-                    if item_2.unknown_tagged_fields:
+                renewers_3 = self.renewers
+                renewers_size_3 = len(renewers_3)
+                out.append(_write_i(renewers_size_3))
+                for item_3 in renewers_3:
+                    principal_type_raw_3 = item_3.principal_type.encode()
+                    principal_type_size_3 = len(principal_type_raw_3)
+                    principal_name_raw_3 = item_3.principal_name.encode()
+                    principal_name_size_3 = len(principal_name_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(principal_type_size_2), principal_type_raw_2, _write_h(principal_name_size_2), principal_name_raw_2)
+                    out += (_write_h(principal_type_size_3), principal_type_raw_3, _write_h(principal_name_size_3), principal_name_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_q(self.max_lifetime_ms))

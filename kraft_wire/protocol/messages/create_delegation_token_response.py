@@ -80,7 +80,7 @@ class CreateDelegationTokenResponse(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> CreateDelegationTokenResponse:
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 error_code, size = _read_hB(data, 0)
                 if 0 < size < 128:
                     end = 2 + size
@@ -95,28 +95,20 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     pos = end
                 else:
                     principal_name, pos = long_string(data, pos + 1, size)
-                token_requester_principal_type: str
-                token_requester_principal_name: str
-                if version >= 3:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_name_2, pos = long_string(data, pos + 1, size)
-                    token_requester_principal_type = token_requester_principal_type_2
-                    token_requester_principal_name = token_requester_principal_name_2
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    token_requester_principal_type = data[pos + 1:end].decode()
+                    pos = end
                 else:
-                    token_requester_principal_type = ''
-                    token_requester_principal_name = ''
+                    token_requester_principal_type, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    token_requester_principal_name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    token_requester_principal_name, pos = long_string(data, pos + 1, size)
                 issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, size = _read_qqqB(data, pos)
                 if 0 < size < 128:
                     end = pos + 24 + size
@@ -141,39 +133,78 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return CreateDelegationTokenResponse(error_code, principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id, hmac, throttle_time_ms, unknown)
+            if version == 2:
+                error_code_2, size = _read_hB(data, 0)
+                if 0 < size < 128:
+                    end = 2 + size
+                    principal_type_2 = data[3:end].decode()
+                    pos = end
+                else:
+                    principal_type_2, pos = long_string(data, 3, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    principal_name_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    principal_name_2, pos = long_string(data, pos + 1, size)
+                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 24 + size
+                    token_id_2 = data[pos + 25:end].decode()
+                    pos = end
+                else:
+                    token_id_2, pos = long_string(data, pos + 25, size)
+                size = data[pos]
+                pos += 1
+                hmac_2: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    hmac_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                throttle_time_ms_2, tags = _read_iB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2, unknown_2)
             if version == 1:
-                error_code_2, size = _read_hh(data, 0)
+                error_code_3, size = _read_hh(data, 0)
                 if size >= 0:
                     end = 4 + size
-                    principal_type_2 = data[4:end].decode()
+                    principal_type_3 = data[4:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    principal_name_2 = data[pos + 2:end].decode()
+                    principal_name_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqh(data, pos)
+                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, size = _read_qqqh(data, pos)
                 if size >= 0:
                     end = pos + 26 + size
-                    token_id_2 = data[pos + 26:end].decode()
+                    token_id_3 = data[pos + 26:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_i(data, pos)
                 pos += 4
-                hmac_2: bytes
+                hmac_3: bytes
                 if size >= 0:
                     end = pos + size
-                    hmac_2 = data[pos:end]
+                    hmac_3 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                throttle_time_ms_2, = _read_i(data, pos)
-                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2)
+                throttle_time_ms_3, = _read_i(data, pos)
+                return CreateDelegationTokenResponse(error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -182,7 +213,7 @@ class CreateDelegationTokenResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateDelegationTokenResponse, int]:
         start = pos
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 error_code, size = _read_hB(data, pos)
                 if 0 < size < 128:
                     end = pos + 2 + size
@@ -197,28 +228,20 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     pos = end
                 else:
                     principal_name, pos = long_string(data, pos + 1, size)
-                token_requester_principal_type: str
-                token_requester_principal_name: str
-                if version >= 3:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_name_2, pos = long_string(data, pos + 1, size)
-                    token_requester_principal_type = token_requester_principal_type_2
-                    token_requester_principal_name = token_requester_principal_name_2
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    token_requester_principal_type = data[pos + 1:end].decode()
+                    pos = end
                 else:
-                    token_requester_principal_type = ''
-                    token_requester_principal_name = ''
+                    token_requester_principal_type, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    token_requester_principal_name = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    token_requester_principal_name, pos = long_string(data, pos + 1, size)
                 issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, size = _read_qqqB(data, pos)
                 if 0 < size < 128:
                     end = pos + 24 + size
@@ -243,39 +266,78 @@ class CreateDelegationTokenResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return CreateDelegationTokenResponse(error_code, principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id, hmac, throttle_time_ms, unknown), pos + 5
+            if version == 2:
+                error_code_2, size = _read_hB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 2 + size
+                    principal_type_2 = data[pos + 3:end].decode()
+                    pos = end
+                else:
+                    principal_type_2, pos = long_string(data, pos + 3, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    principal_name_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    principal_name_2, pos = long_string(data, pos + 1, size)
+                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 24 + size
+                    token_id_2 = data[pos + 25:end].decode()
+                    pos = end
+                else:
+                    token_id_2, pos = long_string(data, pos + 25, size)
+                size = data[pos]
+                pos += 1
+                hmac_2: bytes
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
+                    hmac_2 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
+                throttle_time_ms_2, tags = _read_iB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2, unknown_2), pos + 5
             if version == 1:
-                error_code_2, size = _read_hh(data, pos)
+                error_code_3, size = _read_hh(data, pos)
                 if size >= 0:
                     end = pos + 4 + size
-                    principal_type_2 = data[pos + 4:end].decode()
+                    principal_type_3 = data[pos + 4:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    principal_name_2 = data[pos + 2:end].decode()
+                    principal_name_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, size = _read_qqqh(data, pos)
+                issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, size = _read_qqqh(data, pos)
                 if size >= 0:
                     end = pos + 26 + size
-                    token_id_2 = data[pos + 26:end].decode()
+                    token_id_3 = data[pos + 26:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_i(data, pos)
                 pos += 4
-                hmac_2: bytes
+                hmac_3: bytes
                 if size >= 0:
                     end = pos + size
-                    hmac_2 = data[pos:end]
+                    hmac_3 = data[pos:end]
                     pos = end
                 else:
                     refuse()
-                throttle_time_ms_2, = _read_i(data, pos)
-                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2), pos + 4
+                throttle_time_ms_3, = _read_i(data, pos)
+                return CreateDelegationTokenResponse(error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -283,23 +345,15 @@ class CreateDelegationTokenResponse(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 2 <= version <= 3:
-                out = []
-                if version < 3 and (self.token_requester_principal_type != ''):
-                    refuse()
-                if version < 3 and (self.token_requester_principal_name != ''):
-                    refuse()
+            if version == 3:
                 principal_type_raw = self.principal_type.encode()
                 principal_type_size = len(principal_type_raw) + 1
                 principal_name_raw = self.principal_name.encode()
                 principal_name_size = len(principal_name_raw) + 1
-                out += (_write_hB(self.error_code, principal_type_size) if principal_type_size < 128 else _write_h(self.error_code) + string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw)
-                if version >= 3:
-                    token_requester_principal_type_raw = self.token_requester_principal_type.encode()
-                    token_requester_principal_type_size = len(token_requester_principal_type_raw) + 1
-                    token_requester_principal_name_raw = self.token_requester_principal_name.encode()
-                    token_requester_principal_name_size = len(token_requester_principal_name_raw) + 1
-                    out += (SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw)
+                token_requester_principal_type_raw = self.token_requester_principal_type.encode()
+                token_requester_principal_type_size = len(token_requester_principal_type_raw) + 1
+                token_requester_principal_name_raw = self.token_requester_principal_name.encode()
+                token_requester_principal_name_size = len(token_requester_principal_name_raw) + 1
                 token_id_raw = self.token_id.encode()
                 token_id_size = len(token_id_raw) + 1
                 hmac_raw = self.hmac
@@ -307,24 +361,40 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_qqqB(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, _write_iB(self.throttle_time_ms, tags), section)
-                return b"".join(out)
-            if version == 1:
+                return b"".join((_write_hB(self.error_code, principal_type_size) if principal_type_size < 128 else _write_h(self.error_code) + string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw, _write_qqqB(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, _write_iB(self.throttle_time_ms, tags), section))
+            if version == 2:
                 if self.token_requester_principal_type != '':
                     refuse()
                 if self.token_requester_principal_name != '':
                     refuse()
                 principal_type_raw_2 = self.principal_type.encode()
-                principal_type_size_2 = len(principal_type_raw_2)
+                principal_type_size_2 = len(principal_type_raw_2) + 1
                 principal_name_raw_2 = self.principal_name.encode()
-                principal_name_size_2 = len(principal_name_raw_2)
+                principal_name_size_2 = len(principal_name_raw_2) + 1
                 token_id_raw_2 = self.token_id.encode()
-                token_id_size_2 = len(token_id_raw_2)
+                token_id_size_2 = len(token_id_raw_2) + 1
                 hmac_raw_2 = self.hmac
-                hmac_size_2 = len(hmac_raw_2)
+                hmac_size_2 = len(hmac_raw_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_hB(self.error_code, principal_type_size_2) if principal_type_size_2 < 128 else _write_h(self.error_code) + string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, _write_qqqB(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size_2) if token_id_size_2 < 128 else _write_qqq(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms) + string_size(token_id_size_2), token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2), hmac_raw_2, _write_iB(self.throttle_time_ms, tags_2), section_2))
+            if version == 1:
+                if self.token_requester_principal_type != '':
+                    refuse()
+                if self.token_requester_principal_name != '':
+                    refuse()
+                principal_type_raw_3 = self.principal_type.encode()
+                principal_type_size_3 = len(principal_type_raw_3)
+                principal_name_raw_3 = self.principal_name.encode()
+                principal_name_size_3 = len(principal_name_raw_3)
+                token_id_raw_3 = self.token_id.encode()
+                token_id_size_3 = len(token_id_raw_3)
+                hmac_raw_3 = self.hmac
+                hmac_size_3 = len(hmac_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hh(self.error_code, principal_type_size_2), principal_type_raw_2, _write_h(principal_name_size_2), principal_name_raw_2, _write_qqqh(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size_2), token_id_raw_2, _write_i(hmac_size_2), hmac_raw_2, _write_i(self.throttle_time_ms)))
+                return b"".join((_write_hh(self.error_code, principal_type_size_3), principal_type_raw_3, _write_h(principal_name_size_3), principal_name_raw_3, _write_qqqh(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size_3), token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(self.throttle_time_ms)))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_it = struct.Struct(">i?").unpack_from
 _read_itB = struct.Struct(">i?B").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_it = struct.Struct(">i?").pack
@@ -93,10 +92,12 @@ class CreatePartitionsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[CreatePartitionsTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -110,10 +111,12 @@ class CreatePartitionsRequest(Message, gc=False):
                     if size == 0:
                         assignments = None
                     else:
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         assignments = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             pos += 1
                             broker_ids: tuple[int, ...]
@@ -146,8 +149,9 @@ class CreatePartitionsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatePartitionsTopic]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -161,8 +165,9 @@ class CreatePartitionsRequest(Message, gc=False):
                     if size < 0:
                         assignments_2 = None
                     else:
+                        rounds = range(check_count(data, pos, size))
                         assignments_2 = []
-                        for _ in range(check_count(data, pos, size)):
+                        for _ in rounds:
                             size, = _read_i(data, pos)
                             pos += 4
                             broker_ids_2: tuple[int, ...]
@@ -197,11 +202,11 @@ class CreatePartitionsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), _write_B(tags), section)
+                        out += (_write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

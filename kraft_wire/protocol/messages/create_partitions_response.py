@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -74,10 +73,12 @@ class CreatePartitionsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[CreatePartitionsTopicResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -93,7 +94,7 @@ class CreatePartitionsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     tags = data[pos]
@@ -113,8 +114,9 @@ class CreatePartitionsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 results_2: list[CreatePartitionsTopicResult]
+                rounds = range(check_count(data, pos, size))
                 results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -130,7 +132,7 @@ class CreatePartitionsResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_2 = None
-                        pos = pos + 4
+                        pos += 4
                     results_2.append(CreatePartitionsTopicResult(name_2, error_code_2, error_message_2))
                 if pos <= len(data):
                     return CreatePartitionsResponse(throttle_time_ms_2, results_2), pos
@@ -157,11 +159,11 @@ class CreatePartitionsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if 0 <= version <= 1:
                 results_2 = self.results

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -21,7 +21,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_it = struct.Struct(">i?").pack
@@ -121,10 +120,12 @@ class CreateTopicsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[CreatableTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -135,10 +136,12 @@ class CreateTopicsRequest(Message, gc=False):
                     num_partitions, replication_factor, size = _read_ihB(data, pos)
                     pos += 7
                     assignments: list[CreatableReplicaAssignment]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     assignments = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
                         pos += 5
                         broker_ids: tuple[int, ...]
@@ -157,10 +160,12 @@ class CreateTopicsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     configs: list[CreatableTopicConfig]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     configs = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -176,7 +181,7 @@ class CreateTopicsRequest(Message, gc=False):
                             pos = end
                         elif size == 0:
                             value = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             value, pos = long_string(data, pos + 1, size)
                         tags = data[pos]
@@ -203,8 +208,9 @@ class CreateTopicsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatableTopic]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -215,8 +221,9 @@ class CreateTopicsRequest(Message, gc=False):
                     num_partitions_2, replication_factor_2, size = _read_ihi(data, pos)
                     pos += 10
                     assignments_2: list[CreatableReplicaAssignment]
+                    rounds = range(check_count(data, pos, size))
                     assignments_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_2, size = _read_ii(data, pos)
                         pos += 8
                         broker_ids_2: tuple[int, ...]
@@ -225,8 +232,9 @@ class CreateTopicsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[CreatableTopicConfig]
+                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -242,7 +250,7 @@ class CreateTopicsRequest(Message, gc=False):
                             pos = end
                         else:
                             value_2 = None
-                            pos = pos + 2
+                            pos += 2
                         configs_2.append(CreatableTopicConfig(name_4, value_2))
                     topics_2.append(CreatableTopic(name_3, num_partitions_2, replication_factor_2, assignments_2, configs_2))
                 timeout_ms_2, validate_only_2 = _read_it(data, pos)
@@ -270,7 +278,7 @@ class CreateTopicsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), _write_B(tags), section)
+                        out += (_write_i(item_2.partition_index), _write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), SIZES[tags], section)
                     configs = item.configs
                     configs_size = len(configs) + 1
                     out.append(SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
@@ -286,11 +294,11 @@ class CreateTopicsRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,6 +14,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16shB = struct.Struct(">16shB").unpack_from
 _read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
@@ -21,9 +22,9 @@ _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_16s = struct.Struct(">16s").pack
+_write_16sh = struct.Struct(">16sh").pack
+_write_16shB = struct.Struct(">16shB").pack
 _write_tbtB = struct.Struct(">?b?B").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -117,14 +118,16 @@ class CreateTopicsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[CreateTopicsResponse, int]:
         start = pos
         try:
-            if 5 <= version <= 7:
+            if version == 7:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[CreatableTopicResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -132,34 +135,29 @@ class CreateTopicsResponse(Message, gc=False):
                         pos = end
                     else:
                         name, pos = long_string(data, pos + 1, size)
-                    topic_id: Uuid
-                    if version >= 7:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    error_code, size = _read_hB(data, pos)
+                    topic_id, error_code, size = _read_16shB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
+                        end = pos + 18 + size
+                        error_message = data[pos + 19:end].decode()
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 19
                     else:
-                        error_message, pos = long_string(data, pos + 3, size)
+                        error_message, pos = long_string(data, pos + 19, size)
                     num_partitions, replication_factor, size = _read_ihB(data, pos)
                     pos += 7
                     configs: list[CreatableTopicConfigs] | None
                     if size == 0:
                         configs = None
                     else:
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         configs = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -175,7 +173,7 @@ class CreateTopicsResponse(Message, gc=False):
                                 pos = end
                             elif size == 0:
                                 value = None
-                                pos = pos + 1
+                                pos += 1
                             else:
                                 value, pos = long_string(data, pos + 1, size)
                             read_only, config_source, is_sensitive, tags = _read_tbtB(data, pos)
@@ -193,61 +191,157 @@ class CreateTopicsResponse(Message, gc=False):
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] = []
+                        others: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
-                                topic_config_error_code_2, = _read_h(data, pos)
+                                topic_config_error_code, = _read_h(data, pos)
                                 pos += 2
-                                topic_config_error_code = topic_config_error_code_2
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others is None:
+                                    others = []
                                 end = pos + size
                                 others.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_2 = tuple(others)
-                        if pos > len(data):
-                            refuse()
-                    topics.append(CreatableTopicResult(name, topic_id, error_code, error_message, topic_config_error_code, num_partitions, replication_factor, configs, unknown_2))
+                        if others:
+                            unknown_2 = tuple(others)
+                    topics.append(CreatableTopicResult(name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code, num_partitions, replication_factor, configs, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return CreateTopicsResponse(throttle_time_ms, topics, unknown_3), pos + 1
-            if 2 <= version <= 4:
-                throttle_time_ms_2, size = _read_ii(data, pos)
-                pos += 8
+            if 5 <= version <= 6:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
                 topics_2: list[CreatableTopicResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_3, pos = long_string(data, pos + 1, size)
+                    error_code_2, size = _read_hB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos += 3
+                    else:
+                        error_message_2, pos = long_string(data, pos + 3, size)
+                    num_partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                    pos += 7
+                    configs_2: list[CreatableTopicConfigs] | None
+                    if size == 0:
+                        configs_2 = None
+                    else:
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        configs_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name_4, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            value_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                value_2 = None
+                                pos += 1
+                            else:
+                                value_2, pos = long_string(data, pos + 1, size)
+                            read_only_2, config_source_2, is_sensitive_2, tags = _read_tbtB(data, pos)
+                            unknown_4: UnknownTags = ()
+                            if tags:
+                                unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
+                                pos -= 4
+                            pos += 4
+                            configs_2.append(CreatableTopicConfigs(name_4, value_2, read_only_2, config_source_2, is_sensitive_2, unknown_4))
+                    tags = data[pos]
+                    pos += 1
+                    topic_config_error_code_2: int
+                    topic_config_error_code_2 = 0
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        if tags > 127:
+                            tags, pos = check_tag_count(data, pos, tags)
+                        others_2: list[tuple[int, bytes]] | None = None
+                        for _ in range(tags):
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
+                            if tag == 0:
+                                topic_config_error_code_2, = _read_h(data, pos)
+                                pos += 2
+                            elif tag < 1:
+                                refuse()
+                            else:
+                                if others_2 is None:
+                                    others_2 = []
+                                end = pos + size
+                                others_2.append((tag, data[pos:end]))
+                                pos = end
+                        if others_2:
+                            unknown_5 = tuple(others_2)
+                    topics_2.append(CreatableTopicResult(name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2, num_partitions_2, replication_factor_2, configs_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return CreateTopicsResponse(throttle_time_ms_2, topics_2, unknown_6), pos + 1
+            if 2 <= version <= 4:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                topics_3: list[CreatableTopicResult]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_3 = data[pos + 2:end].decode()
+                        name_5 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    error_code_2, size = _read_hh(data, pos)
-                    error_message_2: str | None
+                    error_code_3, size = _read_hh(data, pos)
+                    error_message_3: str | None
                     if size >= 0:
                         end = pos + 4 + size
-                        error_message_2 = data[pos + 4:end].decode()
+                        error_message_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
-                        error_message_2 = None
-                        pos = pos + 4
-                    topics_2.append(CreatableTopicResult(name_3, Uuid.ZERO, error_code_2, error_message_2, 0, -1, -1, []))
+                        error_message_3 = None
+                        pos += 4
+                    topics_3.append(CreatableTopicResult(name_5, Uuid.ZERO, error_code_3, error_message_3, 0, -1, -1, []))
                 if pos <= len(data):
-                    return CreateTopicsResponse(throttle_time_ms_2, topics_2), pos
+                    return CreateTopicsResponse(throttle_time_ms_3, topics_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -255,7 +349,7 @@ class CreateTopicsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 5 <= version <= 7:
+            if version == 7:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
@@ -273,7 +367,7 @@ class CreateTopicsResponse(Message, gc=False):
                         configs, configs_size = [], 0
                     else:
                         configs_size = len(configs) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16s(item.topic_id) if version >= 7 else b"", _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_ihB(item.num_partitions, item.replication_factor, configs_size) if configs_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(configs_size))
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size) if error_message_size < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size), error_message_raw, _write_ihB(item.num_partitions, item.replication_factor, configs_size) if configs_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(configs_size))
                     for item_2 in configs:
                         name_raw_2 = item_2.name.encode()
                         name_size_2 = len(name_raw_2) + 1
@@ -293,28 +387,72 @@ class CreateTopicsResponse(Message, gc=False):
                         if item.topic_config_error_code != 0:
                             known.append((0, _write_h(item.topic_config_error_code)))
                         tags_2, section_2 = write_tags(known, item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 2 <= version <= 4:
+            if 5 <= version <= 6:
                 topics_2 = self.topics
-                topics_size_2 = len(topics_2)
-                out.append(_write_ii(self.throttle_time_ms, topics_size_2))
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size_2))
                 for item_3 in topics_2:
                     name_raw_3 = item_3.name.encode()
-                    name_size_3 = len(name_raw_3)
+                    name_size_3 = len(name_raw_3) + 1
                     if item_3.error_message is None:
                         error_message_raw_2 = b""
-                        error_message_size_2 = -1
+                        error_message_size_2 = 0
                     else:
                         error_message_raw_2 = item_3.error_message.encode()
-                        error_message_size_2 = len(error_message_raw_2)
-                    if item_3.unknown_tagged_fields:
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    configs_2 = item_3.configs
+                    if configs_2 is None:
+                        configs_2, configs_size_2 = [], 0
+                    else:
+                        configs_size_2 = len(configs_2) + 1
+                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_hB(item_3.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_3.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_ihB(item_3.num_partitions, item_3.replication_factor, configs_size_2) if configs_size_2 < 128 else _write_ih(item_3.num_partitions, item_3.replication_factor) + uvarint(configs_size_2))
+                    for item_4 in configs_2:
+                        name_raw_4 = item_4.name.encode()
+                        name_size_4 = len(name_raw_4) + 1
+                        if item_4.value is None:
+                            value_raw_2 = b""
+                            value_size_2 = 0
+                        else:
+                            value_raw_2 = item_4.value.encode()
+                            value_size_2 = len(value_raw_2) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_tbtB(item_4.read_only, item_4.config_source, item_4.is_sensitive, tags_4), section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields or item_3.topic_config_error_code != 0:
+                        known_2: list[tuple[int, bytes]] = []
+                        if item_3.topic_config_error_code != 0:
+                            known_2.append((0, _write_h(item_3.topic_config_error_code)))
+                        tags_5, section_5 = write_tags(known_2, item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
+                return
+            if 2 <= version <= 4:
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out.append(_write_ii(self.throttle_time_ms, topics_size_3))
+                for item_5 in topics_3:
+                    name_raw_5 = item_5.name.encode()
+                    name_size_5 = len(name_raw_5)
+                    if item_5.error_message is None:
+                        error_message_raw_3 = b""
+                        error_message_size_3 = -1
+                    else:
+                        error_message_raw_3 = item_5.error_message.encode()
+                        error_message_size_3 = len(error_message_raw_3)
+                    if item_5.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_3), name_raw_3, _write_hh(item_3.error_code, error_message_size_2), error_message_raw_2)
+                    out += (_write_h(name_size_5), name_raw_5, _write_hh(item_5.error_code, error_message_size_3), error_message_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

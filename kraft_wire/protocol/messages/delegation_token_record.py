@@ -13,7 +13,6 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_qqqB = struct.Struct(">qqqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_qqq = struct.Struct(">qqq").pack
 _write_qqqB = struct.Struct(">qqqB").pack
 
@@ -74,7 +73,10 @@ class DelegationTokenRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 renewers: tuple[str, ...]
-                renewers, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    renewers = ()
+                else:
+                    renewers, pos = read_compact_strings(data, pos, size)
                 issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
                 if 0 < size < 128:
                     end = pos + 24 + size
@@ -114,7 +116,10 @@ class DelegationTokenRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 renewers: tuple[str, ...]
-                renewers, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    renewers = ()
+                else:
+                    renewers, pos = read_compact_strings(data, pos, size)
                 issue_timestamp, max_timestamp, expiration_timestamp, size = _read_qqqB(data, pos)
                 if 0 < size < 128:
                     end = pos + 24 + size
@@ -146,7 +151,7 @@ class DelegationTokenRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw, SIZES[requester_size] if requester_size < 128 else string_size(requester_size), requester_raw, write_compact_strings(renewers), _write_qqqB(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp) + string_size(token_id_size), token_id_raw, _write_B(tags), section))
+                return b"".join((SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw, SIZES[requester_size] if requester_size < 128 else string_size(requester_size), requester_raw, write_compact_strings(renewers), _write_qqqB(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp) + string_size(token_id_size), token_id_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

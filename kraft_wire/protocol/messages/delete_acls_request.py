@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_bbB = struct.Struct(">bbB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
@@ -85,10 +84,12 @@ class DeleteAclsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 filters: list[DeleteAclsFilter]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 filters = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     resource_type_filter, size = _read_bB(data, pos)
                     resource_name_filter: str | None
                     if 0 < size < 128:
@@ -97,7 +98,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         resource_name_filter = None
-                        pos = pos + 2
+                        pos += 2
                     else:
                         resource_name_filter, pos = long_string(data, pos + 2, size)
                     pattern_type_filter, size = _read_bB(data, pos)
@@ -108,7 +109,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         principal_filter = None
-                        pos = pos + 2
+                        pos += 2
                     else:
                         principal_filter, pos = long_string(data, pos + 2, size)
                     size = data[pos]
@@ -119,7 +120,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         host_filter = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         host_filter, pos = long_string(data, pos + 1, size)
                     operation, permission_type, tags = _read_bbB(data, pos)
@@ -139,8 +140,9 @@ class DeleteAclsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 filters_2: list[DeleteAclsFilter]
+                rounds = range(check_count(data, pos, size))
                 filters_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     resource_type_filter_2, size = _read_bh(data, pos)
                     resource_name_filter_2: str | None
                     if size >= 0:
@@ -149,7 +151,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     else:
                         resource_name_filter_2 = None
-                        pos = pos + 3
+                        pos += 3
                     pattern_type_filter_2, size = _read_bh(data, pos)
                     principal_filter_2: str | None
                     if size >= 0:
@@ -158,7 +160,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     else:
                         principal_filter_2 = None
-                        pos = pos + 3
+                        pos += 3
                     size, = _read_h(data, pos)
                     host_filter_2: str | None
                     if size >= 0:
@@ -167,7 +169,7 @@ class DeleteAclsRequest(Message, gc=False):
                         pos = end
                     else:
                         host_filter_2 = None
-                        pos = pos + 2
+                        pos += 2
                     operation_2, permission_type_2 = _read_bb(data, pos)
                     pos += 2
                     filters_2.append(DeleteAclsFilter(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2))
@@ -209,7 +211,7 @@ class DeleteAclsRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
                 filters_2 = self.filters

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -23,7 +23,6 @@ _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
@@ -121,10 +120,12 @@ class DeleteAclsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 filter_results: list[DeleteAclsFilterResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 filter_results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -133,16 +134,18 @@ class DeleteAclsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
                     pos += 1
                     matching_acls: list[DeleteAclsMatchingAcl]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     matching_acls = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         error_code_2, size = _read_hB(data, pos)
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -151,7 +154,7 @@ class DeleteAclsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message_2 = None
-                            pos = pos + 3
+                            pos += 3
                         else:
                             error_message_2, pos = long_string(data, pos + 3, size)
                         resource_type, size = _read_bB(data, pos)
@@ -199,8 +202,9 @@ class DeleteAclsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 filter_results_2: list[DeleteAclsFilterResult]
+                rounds = range(check_count(data, pos, size))
                 filter_results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     error_code_3, size = _read_hh(data, pos)
                     error_message_3: str | None
                     if size >= 0:
@@ -209,12 +213,13 @@ class DeleteAclsResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_3 = None
-                        pos = pos + 4
+                        pos += 4
                     size, = _read_i(data, pos)
                     pos += 4
                     matching_acls_2: list[DeleteAclsMatchingAcl]
+                    rounds = range(check_count(data, pos, size))
                     matching_acls_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         error_code_4, size = _read_hh(data, pos)
                         error_message_4: str | None
                         if size >= 0:
@@ -223,7 +228,7 @@ class DeleteAclsResponse(Message, gc=False):
                             pos = end
                         else:
                             error_message_4 = None
-                            pos = pos + 4
+                            pos += 4
                         resource_type_2, size = _read_bh(data, pos)
                         if size >= 0:
                             end = pos + 3 + size
@@ -291,11 +296,11 @@ class DeleteAclsResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if version == 1:
                 filter_results_2 = self.filter_results

@@ -7,13 +7,12 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 
 
 class DeleteGroupsRequest(Message, gc=False):
@@ -40,7 +39,10 @@ class DeleteGroupsRequest(Message, gc=False):
                 size = data[0]
                 pos = 1
                 groups_names: tuple[str, ...]
-                groups_names, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    groups_names = ()
+                else:
+                    groups_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -51,7 +53,10 @@ class DeleteGroupsRequest(Message, gc=False):
                 size, = _read_i(data, 0)
                 pos = 4
                 groups_names_2: tuple[str, ...]
-                groups_names_2, pos = read_strings(data, pos, size)
+                if size == 0:
+                    groups_names_2 = ()
+                else:
+                    groups_names_2, pos = read_strings(data, pos, size)
                 if pos <= len(data):
                     return DeleteGroupsRequest(groups_names_2)
         except DECODE_FAULTS:
@@ -66,7 +71,10 @@ class DeleteGroupsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 groups_names: tuple[str, ...]
-                groups_names, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    groups_names = ()
+                else:
+                    groups_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -77,7 +85,10 @@ class DeleteGroupsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 groups_names_2: tuple[str, ...]
-                groups_names_2, pos = read_strings(data, pos, size)
+                if size == 0:
+                    groups_names_2 = ()
+                else:
+                    groups_names_2, pos = read_strings(data, pos, size)
                 if pos <= len(data):
                     return DeleteGroupsRequest(groups_names_2), pos
         except DECODE_FAULTS:
@@ -92,7 +103,7 @@ class DeleteGroupsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(groups_names), _write_B(tags), section))
+                return b"".join((write_compact_strings(groups_names), SIZES[tags], section))
             if 0 <= version <= 1:
                 if self.unknown_tagged_fields:
                     refuse()

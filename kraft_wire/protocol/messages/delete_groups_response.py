@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,10 +14,11 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ii = struct.Struct(">ii").pack
@@ -66,14 +67,16 @@ class DeleteGroupsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteGroupsResponse, int]:
         start = pos
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[DeletableGroupResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -81,24 +84,17 @@ class DeleteGroupsResponse(Message, gc=False):
                         pos = end
                     else:
                         group_id, pos = long_string(data, pos + 1, size)
-                    error_code, = _read_h(data, pos)
-                    pos += 2
+                    error_code, size = _read_hB(data, pos)
                     error_message: str | None
-                    if version >= 3:
-                        size = data[pos]
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            error_message_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos = pos + 1
-                        else:
-                            error_message_2, pos = long_string(data, pos + 1, size)
-                        error_message = error_message_2
-                    else:
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
                         error_message = None
+                        pos += 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
@@ -112,23 +108,54 @@ class DeleteGroupsResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DeleteGroupsResponse(throttle_time_ms, results, unknown_2), pos + 1
-            if 0 <= version <= 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
-                pos += 8
+            if version == 2:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
                 results_2: list[DeletableGroupResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 1, size)
+                    error_code_2, tags = _read_hB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    results_2.append(DeletableGroupResult(group_id_2, error_code_2, None, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteGroupsResponse(throttle_time_ms_2, results_2, unknown_4), pos + 1
+            if 0 <= version <= 1:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                results_3: list[DeletableGroupResult]
+                rounds = range(check_count(data, pos, size))
+                results_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        group_id_2 = data[pos + 2:end].decode()
+                        group_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    error_code_2, = _read_h(data, pos)
+                    error_code_3, = _read_h(data, pos)
                     pos += 2
-                    results_2.append(DeletableGroupResult(group_id_2, error_code_2, None))
-                return DeleteGroupsResponse(throttle_time_ms_2, results_2), pos
+                    results_3.append(DeletableGroupResult(group_id_3, error_code_3, None))
+                return DeleteGroupsResponse(throttle_time_ms_3, results_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -136,41 +163,54 @@ class DeleteGroupsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 results = self.results
                 results_size = len(results) + 1
                 out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
                 for item in results:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_h(item.error_code))
-                    if version >= 3:
-                        if item.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
-                            error_message_raw = item.error_message.encode()
-                            error_message_size = len(error_message_raw) + 1
-                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw)
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags), section)
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
-            if 0 <= version <= 1:
+            if version == 2:
                 results_2 = self.results
-                results_size_2 = len(results_2)
-                out.append(_write_ii(self.throttle_time_ms, results_size_2))
+                results_size_2 = len(results_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, results_size_2) if results_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size_2))
                 for item_2 in results_2:
                     group_id_raw_2 = item_2.group_id.encode()
-                    group_id_size_2 = len(group_id_raw_2)
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                    tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_hB(item_2.error_code, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
+                return
+            if 0 <= version <= 1:
+                results_3 = self.results
+                results_size_3 = len(results_3)
+                out.append(_write_ii(self.throttle_time_ms, results_size_3))
+                for item_3 in results_3:
+                    group_id_raw_3 = item_3.group_id.encode()
+                    group_id_size_3 = len(group_id_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(group_id_size_2), group_id_raw_2, _write_h(item_2.error_code))
+                    out += (_write_h(group_id_size_3), group_id_raw_3, _write_h(item_3.error_code))
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iq = struct.Struct(">iq").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -86,10 +85,12 @@ class DeleteRecordsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[DeleteRecordsTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -100,10 +101,12 @@ class DeleteRecordsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[DeleteRecordsPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, offset, tags = _read_iqB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -128,8 +131,9 @@ class DeleteRecordsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[DeleteRecordsTopic]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -140,8 +144,9 @@ class DeleteRecordsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[DeleteRecordsPartition]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_2, offset_2 = _read_iq(data, pos)
                         pos += 12
                         partitions_2.append(DeleteRecordsPartition(partition_index_2, offset_2))
@@ -173,7 +178,7 @@ class DeleteRecordsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

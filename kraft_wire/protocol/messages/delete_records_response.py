@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _read_iqh = struct.Struct(">iqh").unpack_from
 _read_iqhB = struct.Struct(">iqhB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -91,10 +90,12 @@ class DeleteRecordsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[DeleteRecordsTopicResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -105,10 +106,12 @@ class DeleteRecordsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[DeleteRecordsPartitionResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, low_watermark, error_code, tags = _read_iqhB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -133,8 +136,9 @@ class DeleteRecordsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[DeleteRecordsTopicResult]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -145,8 +149,9 @@ class DeleteRecordsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[DeleteRecordsPartitionResult]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_2, low_watermark_2, error_code_2 = _read_iqh(data, pos)
                         pos += 14
                         partitions_2.append(DeleteRecordsPartitionResult(partition_index_2, low_watermark_2, error_code_2))
@@ -177,11 +182,11 @@ class DeleteRecordsResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if 0 <= version <= 1:
                 topics_2 = self.topics

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
-
-_write_B = struct.Struct(">B").pack
 
 
 class DeleteShareGroupOffsetsRequestTopic(Structure, gc=False):
@@ -64,10 +61,12 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[DeleteShareGroupOffsetsRequestTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -107,11 +106,11 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_B(tags), section)
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

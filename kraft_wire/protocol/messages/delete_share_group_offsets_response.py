@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -18,7 +18,6 @@ _read_16shB = struct.Struct(">16shB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_16sh = struct.Struct(">16sh").pack
 _write_16shB = struct.Struct(">16shB").pack
-_write_B = struct.Struct(">B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
@@ -84,16 +83,18 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
                 pos += 1
                 responses: list[DeleteShareGroupOffsetsResponseTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -109,7 +110,7 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message_2 = None
-                        pos = pos + 19
+                        pos += 19
                     else:
                         error_message_2, pos = long_string(data, pos + 19, size)
                     tags = data[pos]
@@ -154,11 +155,11 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags), section)
+                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,10 +14,10 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 
@@ -65,69 +65,64 @@ class DeleteTopicsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsRequest, int]:
         start = pos
         try:
-            if 4 <= version <= 6:
+            if version == 6:
+                size = data[pos]
+                pos += 1
                 topics: list[DeleteTopicState]
-                if version >= 6:
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics = []
+                for _ in rounds:
                     size = data[pos]
-                    pos += 1
-                    topics_2: list[DeleteTopicState]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    topics_2 = []
-                    for _ in range(size - 1):
-                        name: str | None
-                        topic_id: Uuid
-                        if version >= 6:
-                            size = data[pos]
-                            name_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                name_2 = None
-                                pos = pos + 1
-                            else:
-                                name_2, pos = long_string(data, pos + 1, size)
-                            topic_id_2 = data[pos : pos + 16]
-                            pos += 16
-                            name = name_2
-                            topic_id = as_uuid(Uuid, topic_id_2)
-                        else:
-                            name = None
-                            topic_id = Uuid.ZERO
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
+                    name: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        name = None
                         pos += 1
-                        topics_2.append(DeleteTopicState(name, topic_id, unknown))
-                    topics = topics_2
-                else:
-                    topics = []
-                topic_names: tuple[str, ...]
-                if version <= 5:
-                    size = data[pos]
-                    pos += 1
-                    topic_names_2: tuple[str, ...]
-                    topic_names_2, pos = read_compact_strings(data, pos, size)
-                    topic_names = topic_names_2
-                else:
-                    topic_names = ()
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    topic_id, tags = _read_16sB(data, pos)
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                        pos -= 17
+                    pos += 17
+                    topics.append(DeleteTopicState(name, as_uuid(Uuid, topic_id), unknown))
                 timeout_ms, tags = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return DeleteTopicsRequest(topics, topic_names, timeout_ms, unknown_2), pos + 5
+                return DeleteTopicsRequest(topics, (), timeout_ms, unknown_2), pos + 5
+            if 4 <= version <= 5:
+                size = data[pos]
+                pos += 1
+                topic_names: tuple[str, ...]
+                if size == 1:
+                    topic_names = ()
+                else:
+                    topic_names, pos = read_compact_strings(data, pos, size)
+                timeout_ms_2, tags = _read_iB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return DeleteTopicsRequest([], topic_names, timeout_ms_2, unknown_3), pos + 5
             if 1 <= version <= 3:
                 size, = _read_i(data, pos)
                 pos += 4
-                topic_names_3: tuple[str, ...]
-                topic_names_3, pos = read_strings(data, pos, size)
-                timeout_ms_2, = _read_i(data, pos)
-                return DeleteTopicsRequest([], topic_names_3, timeout_ms_2), pos + 4
+                topic_names_2: tuple[str, ...]
+                if size == 0:
+                    topic_names_2 = ()
+                else:
+                    topic_names_2, pos = read_strings(data, pos, size)
+                timeout_ms_3, = _read_i(data, pos)
+                return DeleteTopicsRequest([], topic_names_2, timeout_ms_3), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -135,37 +130,34 @@ class DeleteTopicsRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 4 <= version <= 6:
-                if version < 6 and (self.topics is None or self.topics):
-                    refuse()
-                if version >= 6:
-                    topics = self.topics
-                    topics_size = len(topics) + 1
-                    out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
-                    for item in topics:
-                        if version < 6 and (item.name is not None):
-                            refuse()
-                        if version < 6 and (item.topic_id != Uuid.ZERO):
-                            refuse()
-                        if version >= 6:
-                            if item.name is None:
-                                name_raw = b""
-                                name_size = 0
-                            else:
-                                name_raw = item.name.encode()
-                                name_size = len(name_raw) + 1
-                            out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16s(item.topic_id))
-                        tags, section = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags), section)
-                if version <= 5:
-                    topic_names = self.topic_names
-                    out.append(write_compact_strings(topic_names))
+            if version == 6:
+                topics = self.topics
+                topics_size = len(topics) + 1
+                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                for item in topics:
+                    if item.name is None:
+                        name_raw = b""
+                        name_size = 0
+                    else:
+                        name_raw = item.name.encode()
+                        name_size = len(name_raw) + 1
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16sB(item.topic_id, tags), section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_iB(self.timeout_ms, tags_2), section_2)
+                return
+            if 4 <= version <= 5:
+                if self.topics is None or self.topics:
+                    refuse()
+                topic_names = self.topic_names
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (write_compact_strings(topic_names), _write_iB(self.timeout_ms, tags_3), section_3)
                 return
             if 1 <= version <= 3:
                 if self.topics is None or self.topics:

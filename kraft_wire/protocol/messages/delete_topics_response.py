@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,11 +14,12 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16shB = struct.Struct(">16shB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sh = struct.Struct(">16sh").pack
+_write_16shB = struct.Struct(">16shB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -71,80 +72,115 @@ class DeleteTopicsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DeleteTopicsResponse, int]:
         start = pos
         try:
-            if 4 <= version <= 6:
+            if version == 6:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[DeletableTopicResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     name: str | None
                     if 0 < size < 128:
                         end = pos + size
                         name = data[pos + 1:end].decode()
                         pos = end
-                    elif size == 0 and version >= 6:
+                    elif size == 0:
                         name = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         name, pos = long_string(data, pos + 1, size)
-                    topic_id: Uuid
-                    if version >= 6:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    error_code, = _read_h(data, pos)
-                    pos += 2
+                    topic_id, error_code, size = _read_16shB(data, pos)
                     error_message: str | None
-                    if version >= 5:
-                        size = data[pos]
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            error_message_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos = pos + 1
-                        else:
-                            error_message_2, pos = long_string(data, pos + 1, size)
-                        error_message = error_message_2
-                    else:
+                    if 0 < size < 128:
+                        end = pos + 18 + size
+                        error_message = data[pos + 19:end].decode()
+                        pos = end
+                    elif size == 0:
                         error_message = None
+                        pos += 19
+                    else:
+                        error_message, pos = long_string(data, pos + 19, size)
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(DeletableTopicResult(name, topic_id, error_code, error_message, unknown))
+                    responses.append(DeletableTopicResult(name, as_uuid(Uuid, topic_id), error_code, error_message, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DeleteTopicsResponse(throttle_time_ms, responses, unknown_2), pos + 1
-            if 1 <= version <= 3:
-                throttle_time_ms_2, size = _read_ii(data, pos)
-                pos += 8
+            if 4 <= version <= 5:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
                 responses_2: list[DeletableTopicResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    error_code_2, = _read_h(data, pos)
+                    pos += 2
+                    error_message_2: str | None
+                    if version >= 5:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            error_message_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 1
+                        else:
+                            error_message_2, pos = long_string(data, pos + 1, size)
+                    else:
+                        error_message_2 = None
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses_2.append(DeletableTopicResult(name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DeleteTopicsResponse(throttle_time_ms_2, responses_2, unknown_4), pos + 1
+            if 1 <= version <= 3:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                responses_3: list[DeletableTopicResult]
+                rounds = range(check_count(data, pos, size))
+                responses_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_2 = data[pos + 2:end].decode()
+                        name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    error_code_2, = _read_h(data, pos)
+                    error_code_3, = _read_h(data, pos)
                     pos += 2
-                    responses_2.append(DeletableTopicResult(name_2, Uuid.ZERO, error_code_2, None))
-                return DeleteTopicsResponse(throttle_time_ms_2, responses_2), pos
+                    responses_3.append(DeletableTopicResult(name_3, Uuid.ZERO, error_code_3, None))
+                return DeleteTopicsResponse(throttle_time_ms_3, responses_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -152,49 +188,71 @@ class DeleteTopicsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 4 <= version <= 6:
+            if version == 6:
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out.append(_write_iB(self.throttle_time_ms, responses_size) if responses_size < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size))
                 for item in responses:
                     if item.name is None:
-                        if not (version >= 6):
-                            refuse()
                         name_raw = b""
                         name_size = 0
                     else:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16s(item.topic_id) if version >= 6 else b"", _write_h(item.error_code))
-                    if version >= 5:
-                        if item.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
-                            error_message_raw = item.error_message.encode()
-                            error_message_size = len(error_message_raw) + 1
-                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw)
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags), section)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size) if error_message_size < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
-            if 1 <= version <= 3:
+            if 4 <= version <= 5:
                 responses_2 = self.responses
-                responses_size_2 = len(responses_2)
-                out.append(_write_ii(self.throttle_time_ms, responses_size_2))
+                responses_size_2 = len(responses_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, responses_size_2) if responses_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size_2))
                 for item_2 in responses_2:
                     if item_2.name is None:
                         refuse()
                     name_raw_2 = item_2.name.encode()
-                    name_size_2 = len(name_raw_2)
+                    name_size_2 = len(name_raw_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_h(item_2.error_code))
+                    if version >= 5:
+                        if item_2.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_2.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2)
+                    tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
+                return
+            if 1 <= version <= 3:
+                responses_3 = self.responses
+                responses_size_3 = len(responses_3)
+                out.append(_write_ii(self.throttle_time_ms, responses_size_3))
+                for item_3 in responses_3:
+                    if item_3.name is None:
                         refuse()
-                    out += (_write_h(name_size_2), name_raw_2, _write_h(item_2.error_code))
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(name_size_3), name_raw_3, _write_h(item_3.error_code))
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -83,7 +83,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     principal_filter = None
-                    pos = pos + 2
+                    pos += 2
                 else:
                     principal_filter, pos = long_string(data, pos + 2, size)
                 size = data[pos]
@@ -94,7 +94,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     host_filter = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     host_filter, pos = long_string(data, pos + 1, size)
                 operation, permission_type, tags = _read_bbB(data, pos)
@@ -121,7 +121,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 else:
                     principal_filter_2 = None
-                    pos = pos + 3
+                    pos += 3
                 size, = _read_h(data, pos)
                 host_filter_2: str | None
                 if size >= 0:
@@ -130,7 +130,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 else:
                     host_filter_2 = None
-                    pos = pos + 2
+                    pos += 2
                 operation_2, permission_type_2 = _read_bb(data, pos)
                 return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2)
         except DECODE_FAULTS:
@@ -150,7 +150,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     resource_name_filter = None
-                    pos = pos + 2
+                    pos += 2
                 else:
                     resource_name_filter, pos = long_string(data, pos + 2, size)
                 pattern_type_filter, size = _read_bB(data, pos)
@@ -161,7 +161,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     principal_filter = None
-                    pos = pos + 2
+                    pos += 2
                 else:
                     principal_filter, pos = long_string(data, pos + 2, size)
                 size = data[pos]
@@ -172,7 +172,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     host_filter = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     host_filter, pos = long_string(data, pos + 1, size)
                 operation, permission_type, tags = _read_bbB(data, pos)
@@ -190,7 +190,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 else:
                     resource_name_filter_2 = None
-                    pos = pos + 3
+                    pos += 3
                 pattern_type_filter_2, size = _read_bh(data, pos)
                 principal_filter_2: str | None
                 if size >= 0:
@@ -199,7 +199,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 else:
                     principal_filter_2 = None
-                    pos = pos + 3
+                    pos += 3
                 size, = _read_h(data, pos)
                 host_filter_2: str | None
                 if size >= 0:
@@ -208,7 +208,7 @@ class DescribeAclsRequest(Message, gc=False):
                     pos = end
                 else:
                     host_filter_2 = None
-                    pos = pos + 2
+                    pos += 2
                 operation_2, permission_type_2 = _read_bb(data, pos)
                 return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2), pos + 2
         except DECODE_FAULTS:

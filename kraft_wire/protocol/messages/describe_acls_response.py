@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,7 +22,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihh = struct.Struct(">ihh").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bb = struct.Struct(">bb").pack
@@ -119,16 +118,18 @@ class DescribeAclsResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
                 pos += 1
                 resources: list[DescribeAclsResource]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     resource_type, size = _read_bB(data, pos)
                     if 0 < size < 128:
                         end = pos + 1 + size
@@ -139,10 +140,12 @@ class DescribeAclsResponse(Message, gc=False):
                     pattern_type, size = _read_bB(data, pos)
                     pos += 2
                     acls: list[AclDescription]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     acls = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -186,12 +189,13 @@ class DescribeAclsResponse(Message, gc=False):
                     pos = end
                 else:
                     error_message_2 = None
-                    pos = pos + 8
+                    pos += 8
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeAclsResource]
+                rounds = range(check_count(data, pos, size))
                 resources_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -202,8 +206,9 @@ class DescribeAclsResponse(Message, gc=False):
                     pattern_type_2, size = _read_bi(data, pos)
                     pos += 5
                     acls_2: list[AclDescription]
+                    rounds = range(check_count(data, pos, size))
                     acls_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -258,11 +263,11 @@ class DescribeAclsResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if version == 1:
                 if self.error_message is None:

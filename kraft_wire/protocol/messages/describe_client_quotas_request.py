@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
 _write_tB = struct.Struct(">?B").pack
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -75,10 +74,12 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 components: list[ComponentData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 components = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -94,7 +95,7 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         match = None
-                        pos = pos + 2
+                        pos += 2
                     else:
                         match, pos = long_string(data, pos + 2, size)
                     tags = data[pos]
@@ -114,8 +115,9 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 components_2: list[ComponentData]
+                rounds = range(check_count(data, pos, size))
                 components_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -131,7 +133,7 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         pos = end
                     else:
                         match_2 = None
-                        pos = pos + 3
+                        pos += 3
                     components_2.append(ComponentData(entity_type_2, match_type_2, match_2))
                 strict_2 = data[pos] != 0
                 return DescribeClientQuotasRequest(components_2, strict_2), pos + 1
@@ -158,7 +160,7 @@ class DescribeClientQuotasRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, _write_bB(item.match_type, match_size) if match_size < 128 else _write_b(item.match_type) + string_size(match_size), match_raw, _write_B(tags), section)
+                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, _write_bB(item.match_type, match_size) if match_size < 128 else _write_b(item.match_type) + string_size(match_size), match_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihh = struct.Struct(">ihh").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_d = struct.Struct(">d").pack
 _write_dB = struct.Struct(">dB").pack
 _write_h = struct.Struct(">h").pack
@@ -116,7 +115,7 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
@@ -125,17 +124,21 @@ class DescribeClientQuotasResponse(Message, gc=False):
                 if size == 0:
                     entries = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     entries = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         pos += 1
                         entity: list[EntityData]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         entity = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -151,7 +154,7 @@ class DescribeClientQuotasResponse(Message, gc=False):
                                 pos = end
                             elif size == 0:
                                 entity_name = None
-                                pos = pos + 1
+                                pos += 1
                             else:
                                 entity_name, pos = long_string(data, pos + 1, size)
                             tags = data[pos]
@@ -164,10 +167,12 @@ class DescribeClientQuotasResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         values: list[ValueData]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         values = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -204,20 +209,22 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     pos = end
                 else:
                     error_message_2 = None
-                    pos = pos + 8
+                    pos += 8
                 size, = _read_i(data, pos)
                 pos += 4
                 entries_2: list[EntryData] | None
                 if size < 0:
                     entries_2 = None
                 else:
+                    rounds = range(check_count(data, pos, size))
                     entries_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_i(data, pos)
                         pos += 4
                         entity_2: list[EntityData]
+                        rounds = range(check_count(data, pos, size))
                         entity_2 = []
-                        for _ in range(check_count(data, pos, size)):
+                        for _ in rounds:
                             size, = _read_h(data, pos)
                             if size >= 0:
                                 end = pos + 2 + size
@@ -233,13 +240,14 @@ class DescribeClientQuotasResponse(Message, gc=False):
                                 pos = end
                             else:
                                 entity_name_2 = None
-                                pos = pos + 2
+                                pos += 2
                             entity_2.append(EntityData(entity_type_2, entity_name_2))
                         size, = _read_i(data, pos)
                         pos += 4
                         values_2: list[ValueData]
+                        rounds = range(check_count(data, pos, size))
                         values_2 = []
-                        for _ in range(check_count(data, pos, size)):
+                        for _ in rounds:
                             size, = _read_h(data, pos)
                             if size >= 0:
                                 end = pos + 2 + size
@@ -288,7 +296,7 @@ class DescribeClientQuotasResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, _write_B(tags), section)
+                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
                     values = item.values
                     values_size = len(values) + 1
                     out.append(SIZES[values_size] if values_size < 128 else uvarint(values_size))
@@ -302,11 +310,11 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
             if version == 0:
                 if self.error_message is None:

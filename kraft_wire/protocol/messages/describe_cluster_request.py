@@ -7,14 +7,15 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
+_read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_tbtB = struct.Struct(">?b?B").pack
 _write_b = struct.Struct(">b").pack
 
 
@@ -44,29 +45,27 @@ class DescribeClusterRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> DescribeClusterRequest:
         try:
-            if 0 <= version <= 2:
-                include_cluster_authorized_operations = data[0] != 0
+            if version == 2:
+                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(data, 0)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown = read_unknown_tags(data, 4, tags)[0]
+                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown)
+            if 0 <= version <= 1:
+                include_cluster_authorized_operations_2 = data[0] != 0
                 pos = 1
-                endpoint_type: int
+                endpoint_type_2: int
                 if version >= 1:
                     endpoint_type_2, = _read_b(data, pos)
                     pos += 1
-                    endpoint_type = endpoint_type_2
                 else:
-                    endpoint_type = 1
-                include_fenced_brokers: bool
-                if version >= 2:
-                    include_fenced_brokers_2 = data[pos] != 0
-                    pos += 1
-                    include_fenced_brokers = include_fenced_brokers_2
-                else:
-                    include_fenced_brokers = False
+                    endpoint_type_2 = 1
                 tags = data[pos]
-                unknown: UnknownTags = ()
+                unknown_2: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown)
+                return DescribeClusterRequest(include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -75,29 +74,28 @@ class DescribeClusterRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
-                include_cluster_authorized_operations = data[pos] != 0
+            if version == 2:
+                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 4, tags)
+                    pos -= 4
+                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown), pos + 4
+            if 0 <= version <= 1:
+                include_cluster_authorized_operations_2 = data[pos] != 0
                 pos += 1
-                endpoint_type: int
+                endpoint_type_2: int
                 if version >= 1:
                     endpoint_type_2, = _read_b(data, pos)
                     pos += 1
-                    endpoint_type = endpoint_type_2
                 else:
-                    endpoint_type = 1
-                include_fenced_brokers: bool
-                if version >= 2:
-                    include_fenced_brokers_2 = data[pos] != 0
-                    pos += 1
-                    include_fenced_brokers = include_fenced_brokers_2
-                else:
-                    include_fenced_brokers = False
+                    endpoint_type_2 = 1
                 tags = data[pos]
-                unknown: UnknownTags = ()
+                unknown_2: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown), pos + 1
+                return DescribeClusterRequest(include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -105,15 +103,20 @@ class DescribeClusterRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 0 <= version <= 2:
-                if version < 1 and (self.endpoint_type != 1):
-                    refuse()
-                if version < 2 and (self.include_fenced_brokers):
-                    refuse()
+            if version == 2:
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_t(self.include_cluster_authorized_operations), _write_b(self.endpoint_type) if version >= 1 else b"", _write_t(self.include_fenced_brokers) if version >= 2 else b"", _write_B(tags), section))
+                return b"".join((_write_tbtB(self.include_cluster_authorized_operations, self.endpoint_type, self.include_fenced_brokers, tags), section))
+            if 0 <= version <= 1:
+                if version < 1 and (self.endpoint_type != 1):
+                    refuse()
+                if self.include_fenced_brokers:
+                    refuse()
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_t(self.include_cluster_authorized_operations), _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[tags_2], section_2))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,19 +6,21 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
+_read_tB = struct.Struct(">?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_tB = struct.Struct(">?B").pack
 _write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -92,7 +94,7 @@ class DescribeClusterResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeClusterResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 error_message: str | None
                 if 0 < size < 128:
@@ -101,30 +103,25 @@ class DescribeClusterResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
-                endpoint_type: int
-                if version >= 1:
-                    endpoint_type_2, = _read_b(data, pos)
-                    pos += 1
-                    endpoint_type = endpoint_type_2
-                else:
-                    endpoint_type = 1
-                size = data[pos]
+                endpoint_type, size = _read_bB(data, pos)
                 if 0 < size < 128:
-                    end = pos + size
-                    cluster_id = data[pos + 1:end].decode()
+                    end = pos + 1 + size
+                    cluster_id = data[pos + 2:end].decode()
                     pos = end
                 else:
-                    cluster_id, pos = long_string(data, pos + 1, size)
+                    cluster_id, pos = long_string(data, pos + 2, size)
                 controller_id, size = _read_iB(data, pos)
                 pos += 5
                 brokers: list[DescribeClusterBroker]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 brokers = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     broker_id, size = _read_iB(data, pos)
                     if 0 < size < 128:
                         end = pos + 4 + size
@@ -140,22 +137,15 @@ class DescribeClusterResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         rack = None
-                        pos = pos + 5
+                        pos += 5
                     else:
                         rack, pos = long_string(data, pos + 5, size)
-                    is_fenced: bool
-                    if version >= 2:
-                        is_fenced_2 = data[pos] != 0
-                        pos += 1
-                        is_fenced = is_fenced_2
-                    else:
-                        is_fenced = False
-                    tags = data[pos]
+                    is_fenced, tags = _read_tB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
+                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                        pos -= 2
+                    pos += 2
                     brokers.append(DescribeClusterBroker(broker_id, host, port, rack, is_fenced, unknown))
                 cluster_authorized_operations, tags = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
@@ -163,6 +153,71 @@ class DescribeClusterResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return DescribeClusterResponse(throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id, brokers, cluster_authorized_operations, unknown_2), pos + 5
+            if 0 <= version <= 1:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                error_message_2: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_2 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_2 = None
+                    pos += 7
+                else:
+                    error_message_2, pos = long_string(data, pos + 7, size)
+                endpoint_type_2: int
+                if version >= 1:
+                    endpoint_type_2, = _read_b(data, pos)
+                    pos += 1
+                else:
+                    endpoint_type_2 = 1
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    cluster_id_2, pos = long_string(data, pos + 1, size)
+                controller_id_2, size = _read_iB(data, pos)
+                pos += 5
+                brokers_2: list[DescribeClusterBroker]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                brokers_2 = []
+                for _ in rounds:
+                    broker_id_2, size = _read_iB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        host_2 = data[pos + 5:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 5, size)
+                    port_2, size = _read_iB(data, pos)
+                    rack_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        rack_2 = data[pos + 5:end].decode()
+                        pos = end
+                    elif size == 0:
+                        rack_2 = None
+                        pos += 5
+                    else:
+                        rack_2, pos = long_string(data, pos + 5, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    brokers_2.append(DescribeClusterBroker(broker_id_2, host_2, port_2, rack_2, False, unknown_3))
+                cluster_authorized_operations_2, tags = _read_iB(data, pos)
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return DescribeClusterResponse(throttle_time_ms_2, error_code_2, error_message_2, endpoint_type_2, cluster_id_2, controller_id_2, brokers_2, cluster_authorized_operations_2, unknown_4), pos + 5
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -170,9 +225,7 @@ class DescribeClusterResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
-                if version < 1 and (self.endpoint_type != 1):
-                    refuse()
+            if version == 2:
                 if self.error_message is None:
                     error_message_raw = b""
                     error_message_size = 0
@@ -183,10 +236,8 @@ class DescribeClusterResponse(Message, gc=False):
                 cluster_id_size = len(cluster_id_raw) + 1
                 brokers = self.brokers
                 brokers_size = len(brokers) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, brokers_size) if brokers_size < 128 else _write_i(self.controller_id) + uvarint(brokers_size))
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_bB(self.endpoint_type, cluster_id_size) if cluster_id_size < 128 else _write_b(self.endpoint_type) + string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, brokers_size) if brokers_size < 128 else _write_i(self.controller_id) + uvarint(brokers_size))
                 for item in brokers:
-                    if version < 2 and (item.is_fenced):
-                        refuse()
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
                     if item.rack is None:
@@ -198,11 +249,45 @@ class DescribeClusterResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.broker_id, host_size) if host_size < 128 else _write_i(item.broker_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, _write_t(item.is_fenced) if version >= 2 else b"", _write_B(tags), section)
+                    out += (_write_iB(item.broker_id, host_size) if host_size < 128 else _write_i(item.broker_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, _write_tB(item.is_fenced, tags), section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_iB(self.cluster_authorized_operations, tags_2), section_2)
+                return
+            if 0 <= version <= 1:
+                if version < 1 and (self.endpoint_type != 1):
+                    refuse()
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = 0
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2) + 1
+                cluster_id_raw_2 = self.cluster_id.encode()
+                cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                brokers_2 = self.brokers
+                brokers_size_2 = len(brokers_2) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_iB(self.controller_id, brokers_size_2) if brokers_size_2 < 128 else _write_i(self.controller_id) + uvarint(brokers_size_2))
+                for item_2 in brokers_2:
+                    if item_2.is_fenced:
+                        refuse()
+                    host_raw_2 = item_2.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    if item_2.rack is None:
+                        rack_raw_2 = b""
+                        rack_size_2 = 0
+                    else:
+                        rack_raw_2 = item_2.rack.encode()
+                        rack_size_2 = len(rack_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (_write_iB(item_2.broker_id, host_size_2) if host_size_2 < 128 else _write_i(item_2.broker_id) + string_size(host_size_2), host_raw_2, _write_iB(item_2.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_2.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iB(self.cluster_authorized_operations, tags_4), section_4)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,20 +6,21 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
+_read_tt = struct.Struct(">??").unpack_from
 _read_ttB = struct.Struct(">??B").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_bh = struct.Struct(">bh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_t = struct.Struct(">?").pack
+_write_tt = struct.Struct(">??").pack
 _write_ttB = struct.Struct(">??B").pack
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -76,10 +77,12 @@ class DescribeConfigsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 resources: list[DescribeConfigsResource]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     resource_type, size = _read_bB(data, pos)
                     if 0 < size < 128:
                         end = pos + 1 + size
@@ -93,7 +96,10 @@ class DescribeConfigsRequest(Message, gc=False):
                     if size == 0:
                         configuration_keys = None
                     else:
-                        configuration_keys, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            configuration_keys = ()
+                        else:
+                            configuration_keys, pos = read_compact_strings(data, pos, size)
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
@@ -107,12 +113,13 @@ class DescribeConfigsRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
                 return DescribeConfigsRequest(resources, include_synonyms, include_documentation, unknown_2), pos + 3
-            if 1 <= version <= 3:
+            if version == 3:
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeConfigsResource]
+                rounds = range(check_count(data, pos, size))
                 resources_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -126,18 +133,40 @@ class DescribeConfigsRequest(Message, gc=False):
                     if size < 0:
                         configuration_keys_2 = None
                     else:
-                        configuration_keys_2, pos = read_strings(data, pos, size)
+                        if size == 0:
+                            configuration_keys_2 = ()
+                        else:
+                            configuration_keys_2, pos = read_strings(data, pos, size)
                     resources_2.append(DescribeConfigsResource(resource_type_2, resource_name_2, configuration_keys_2))
-                include_synonyms_2 = data[pos] != 0
-                pos += 1
-                include_documentation_2: bool
-                if version >= 3:
-                    include_documentation_3 = data[pos] != 0
-                    pos += 1
-                    include_documentation_2 = include_documentation_3
-                else:
-                    include_documentation_2 = False
-                return DescribeConfigsRequest(resources_2, include_synonyms_2, include_documentation_2), pos
+                include_synonyms_2, include_documentation_2 = _read_tt(data, pos)
+                return DescribeConfigsRequest(resources_2, include_synonyms_2, include_documentation_2), pos + 2
+            if 1 <= version <= 2:
+                size, = _read_i(data, pos)
+                pos += 4
+                resources_3: list[DescribeConfigsResource]
+                rounds = range(check_count(data, pos, size))
+                resources_3 = []
+                for _ in rounds:
+                    resource_type_3, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_3 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configuration_keys_3: tuple[str, ...] | None
+                    if size < 0:
+                        configuration_keys_3 = None
+                    else:
+                        if size == 0:
+                            configuration_keys_3 = ()
+                        else:
+                            configuration_keys_3, pos = read_strings(data, pos, size)
+                    resources_3.append(DescribeConfigsResource(resource_type_3, resource_name_3, configuration_keys_3))
+                include_synonyms_3 = data[pos] != 0
+                return DescribeConfigsRequest(resources_3, include_synonyms_3, False), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -156,15 +185,13 @@ class DescribeConfigsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, b"\0" if configuration_keys is None else write_compact_strings(configuration_keys), _write_B(tags), section)
+                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, b"\0" if configuration_keys is None else write_compact_strings(configuration_keys), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_ttB(self.include_synonyms, self.include_documentation, tags_2), section_2)
                 return
-            if 1 <= version <= 3:
-                if version < 3 and (self.include_documentation):
-                    refuse()
+            if version == 3:
                 resources_2 = self.resources
                 resources_size_2 = len(resources_2)
                 out.append(_write_i(resources_size_2))
@@ -176,7 +203,23 @@ class DescribeConfigsRequest(Message, gc=False):
                     out += (_write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2, write_strings(item_2.configuration_keys))
                 if self.unknown_tagged_fields:
                     refuse()
-                out += (_write_t(self.include_synonyms), _write_t(self.include_documentation) if version >= 3 else b"")
+                out.append(_write_tt(self.include_synonyms, self.include_documentation))
+                return
+            if 1 <= version <= 2:
+                if self.include_documentation:
+                    refuse()
+                resources_3 = self.resources
+                resources_size_3 = len(resources_3)
+                out.append(_write_i(resources_size_3))
+                for item_3 in resources_3:
+                    resource_name_raw_3 = item_3.resource_name.encode()
+                    resource_name_size_3 = len(resource_name_raw_3)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_bh(item_3.resource_type, resource_name_size_3), resource_name_raw_3, write_strings(item_3.configuration_keys))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_t(self.include_synonyms))
                 return
         except ENCODE_FAULTS:
             pass

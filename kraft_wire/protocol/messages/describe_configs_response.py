@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -27,7 +27,6 @@ _read_ii = struct.Struct(">ii").unpack_from
 _write_tbt = struct.Struct(">?b?").pack
 _write_tbtB = struct.Struct(">?b?B").pack
 _write_tbti = struct.Struct(">?b?i").pack
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -145,10 +144,12 @@ class DescribeConfigsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[DescribeConfigsResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -157,7 +158,7 @@ class DescribeConfigsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     resource_type, size = _read_bB(data, pos)
@@ -170,10 +171,12 @@ class DescribeConfigsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     configs: list[DescribeConfigsResourceResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     configs = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -189,16 +192,18 @@ class DescribeConfigsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             value = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             value, pos = long_string(data, pos + 1, size)
                         read_only, config_source, is_sensitive, size = _read_tbtB(data, pos)
                         pos += 4
                         synonyms: list[DescribeConfigsSynonym]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         synonyms = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -214,7 +219,7 @@ class DescribeConfigsResponse(Message, gc=False):
                                 pos = end
                             elif size == 0:
                                 value_2 = None
-                                pos = pos + 1
+                                pos += 1
                             else:
                                 value_2, pos = long_string(data, pos + 1, size)
                             source, tags = _read_bB(data, pos)
@@ -232,7 +237,7 @@ class DescribeConfigsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             documentation = None
-                            pos = pos + 2
+                            pos += 2
                         else:
                             documentation, pos = long_string(data, pos + 2, size)
                         tags = data[pos]
@@ -255,12 +260,13 @@ class DescribeConfigsResponse(Message, gc=False):
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DescribeConfigsResponse(throttle_time_ms, results, unknown_4), pos + 1
-            if 1 <= version <= 3:
+            if version == 3:
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 results_2: list[DescribeConfigsResult]
+                rounds = range(check_count(data, pos, size))
                 results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
                     if size >= 0:
@@ -269,7 +275,7 @@ class DescribeConfigsResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_2 = None
-                        pos = pos + 4
+                        pos += 4
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -280,8 +286,9 @@ class DescribeConfigsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[DescribeConfigsResourceResult]
+                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -297,12 +304,13 @@ class DescribeConfigsResponse(Message, gc=False):
                             pos = end
                         else:
                             value_3 = None
-                            pos = pos + 2
+                            pos += 2
                         read_only_2, config_source_2, is_sensitive_2, size = _read_tbti(data, pos)
                         pos += 7
                         synonyms_2: list[DescribeConfigsSynonym]
+                        rounds = range(check_count(data, pos, size))
                         synonyms_2 = []
-                        for _ in range(check_count(data, pos, size)):
+                        for _ in rounds:
                             size, = _read_h(data, pos)
                             if size >= 0:
                                 end = pos + 2 + size
@@ -318,31 +326,96 @@ class DescribeConfigsResponse(Message, gc=False):
                                 pos = end
                             else:
                                 value_4 = None
-                                pos = pos + 2
+                                pos += 2
                             source_2, = _read_b(data, pos)
                             pos += 1
                             synonyms_2.append(DescribeConfigsSynonym(name_4, value_4, source_2))
-                        config_type_2: int
+                        config_type_2, size = _read_bh(data, pos)
                         documentation_2: str | None
-                        if version >= 3:
-                            config_type_3, size = _read_bh(data, pos)
-                            documentation_3: str | None
-                            if size >= 0:
-                                end = pos + 3 + size
-                                documentation_3 = data[pos + 3:end].decode()
-                                pos = end
-                            else:
-                                documentation_3 = None
-                                pos = pos + 3
-                            config_type_2 = config_type_3
-                            documentation_2 = documentation_3
+                        if size >= 0:
+                            end = pos + 3 + size
+                            documentation_2 = data[pos + 3:end].decode()
+                            pos = end
                         else:
-                            config_type_2 = 0
-                            documentation_2 = ''
+                            documentation_2 = None
+                            pos += 3
                         configs_2.append(DescribeConfigsResourceResult(name_3, value_3, read_only_2, config_source_2, is_sensitive_2, synonyms_2, config_type_2, documentation_2))
                     results_2.append(DescribeConfigsResult(error_code_2, error_message_2, resource_type_2, resource_name_2, configs_2))
                 if pos <= len(data):
                     return DescribeConfigsResponse(throttle_time_ms_2, results_2), pos
+            if 1 <= version <= 2:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                results_3: list[DescribeConfigsResult]
+                rounds = range(check_count(data, pos, size))
+                results_3 = []
+                for _ in rounds:
+                    error_code_3, size = _read_hh(data, pos)
+                    error_message_3: str | None
+                    if size >= 0:
+                        end = pos + 4 + size
+                        error_message_3 = data[pos + 4:end].decode()
+                        pos = end
+                    else:
+                        error_message_3 = None
+                        pos += 4
+                    resource_type_3, size = _read_bh(data, pos)
+                    if size >= 0:
+                        end = pos + 3 + size
+                        resource_name_3 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    configs_3: list[DescribeConfigsResourceResult]
+                    rounds = range(check_count(data, pos, size))
+                    configs_3 = []
+                    for _ in rounds:
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            name_5 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_h(data, pos)
+                        value_5: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            value_5 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            value_5 = None
+                            pos += 2
+                        read_only_3, config_source_3, is_sensitive_3, size = _read_tbti(data, pos)
+                        pos += 7
+                        synonyms_3: list[DescribeConfigsSynonym]
+                        rounds = range(check_count(data, pos, size))
+                        synonyms_3 = []
+                        for _ in rounds:
+                            size, = _read_h(data, pos)
+                            if size >= 0:
+                                end = pos + 2 + size
+                                name_6 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                refuse()
+                            size, = _read_h(data, pos)
+                            value_6: str | None
+                            if size >= 0:
+                                end = pos + 2 + size
+                                value_6 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                value_6 = None
+                                pos += 2
+                            source_3, = _read_b(data, pos)
+                            pos += 1
+                            synonyms_3.append(DescribeConfigsSynonym(name_6, value_6, source_3))
+                        configs_3.append(DescribeConfigsResourceResult(name_5, value_5, read_only_3, config_source_3, is_sensitive_3, synonyms_3, 0, ''))
+                    results_3.append(DescribeConfigsResult(error_code_3, error_message_3, resource_type_3, resource_name_3, configs_3))
+                return DescribeConfigsResponse(throttle_time_ms_3, results_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -400,17 +473,17 @@ class DescribeConfigsResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_bB(item_2.config_type, documentation_size) if documentation_size < 128 else _write_b(item_2.config_type) + string_size(documentation_size), documentation_raw, _write_B(tags_2), section_2)
+                        out += (_write_bB(item_2.config_type, documentation_size) if documentation_size < 128 else _write_b(item_2.config_type) + string_size(documentation_size), documentation_raw, SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
-            if 1 <= version <= 3:
+            if version == 3:
                 results_2 = self.results
                 results_size_2 = len(results_2)
                 out.append(_write_ii(self.throttle_time_ms, results_size_2))
@@ -450,17 +523,63 @@ class DescribeConfigsResponse(Message, gc=False):
                             if item_6.unknown_tagged_fields:
                                 refuse()
                             out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4, _write_b(item_6.source))
-                        if version >= 3:
-                            if item_5.documentation is None:
-                                documentation_raw_2 = b""
-                                documentation_size_2 = -1
-                            else:
-                                documentation_raw_2 = item_5.documentation.encode()
-                                documentation_size_2 = len(documentation_raw_2)
-                            out += (_write_bh(item_5.config_type, documentation_size_2), documentation_raw_2)
+                        if item_5.documentation is None:
+                            documentation_raw_2 = b""
+                            documentation_size_2 = -1
+                        else:
+                            documentation_raw_2 = item_5.documentation.encode()
+                            documentation_size_2 = len(documentation_raw_2)
                         if item_5.unknown_tagged_fields:
                             refuse()
+                        out += (_write_bh(item_5.config_type, documentation_size_2), documentation_raw_2)
                     if item_4.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+            if 1 <= version <= 2:
+                results_3 = self.results
+                results_size_3 = len(results_3)
+                out.append(_write_ii(self.throttle_time_ms, results_size_3))
+                for item_7 in results_3:
+                    if item_7.error_message is None:
+                        error_message_raw_3 = b""
+                        error_message_size_3 = -1
+                    else:
+                        error_message_raw_3 = item_7.error_message.encode()
+                        error_message_size_3 = len(error_message_raw_3)
+                    resource_name_raw_3 = item_7.resource_name.encode()
+                    resource_name_size_3 = len(resource_name_raw_3)
+                    configs_3 = item_7.configs
+                    configs_size_3 = len(configs_3)
+                    out += (_write_hh(item_7.error_code, error_message_size_3), error_message_raw_3, _write_bh(item_7.resource_type, resource_name_size_3), resource_name_raw_3, _write_i(configs_size_3))
+                    for item_8 in configs_3:
+                        name_raw_5 = item_8.name.encode()
+                        name_size_5 = len(name_raw_5)
+                        if item_8.value is None:
+                            value_raw_5 = b""
+                            value_size_5 = -1
+                        else:
+                            value_raw_5 = item_8.value.encode()
+                            value_size_5 = len(value_raw_5)
+                        synonyms_3 = item_8.synonyms
+                        synonyms_size_3 = len(synonyms_3)
+                        out += (_write_h(name_size_5), name_raw_5, _write_h(value_size_5), value_raw_5, _write_tbti(item_8.read_only, item_8.config_source, item_8.is_sensitive, synonyms_size_3))
+                        for item_9 in synonyms_3:
+                            name_raw_6 = item_9.name.encode()
+                            name_size_6 = len(name_raw_6)
+                            if item_9.value is None:
+                                value_raw_6 = b""
+                                value_size_6 = -1
+                            else:
+                                value_raw_6 = item_9.value.encode()
+                                value_size_6 = len(value_raw_6)
+                            if item_9.unknown_tagged_fields:
+                                refuse()
+                            out += (_write_h(name_size_6), name_raw_6, _write_h(value_size_6), value_raw_6, _write_b(item_9.source))
+                        if item_8.unknown_tagged_fields:
+                            refuse()
+                    if item_7.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 
@@ -64,10 +63,12 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                 if size == 0:
                     owners = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     owners = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -102,8 +103,9 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                 if size < 0:
                     owners_2 = None
                 else:
+                    rounds = range(check_count(data, pos, size))
                     owners_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -143,11 +145,11 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, _write_B(tags), section)
+                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
                 owners_2 = self.owners

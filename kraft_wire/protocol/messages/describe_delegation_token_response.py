@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_qqqB = struct.Struct(">qqqB").unpack_from
 _read_qqqh = struct.Struct(">qqqh").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hi = struct.Struct(">hi").pack
@@ -114,14 +113,16 @@ class DescribeDelegationTokenResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeDelegationTokenResponse, int]:
         start = pos
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 tokens: list[DescribedDelegationToken]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 tokens = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -136,28 +137,20 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         pos = end
                     else:
                         principal_name, pos = long_string(data, pos + 1, size)
-                    token_requester_principal_type: str
-                    token_requester_principal_name: str
-                    if version >= 3:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            token_requester_principal_type_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            token_requester_principal_type_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            token_requester_principal_name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            token_requester_principal_name_2, pos = long_string(data, pos + 1, size)
-                        token_requester_principal_type = token_requester_principal_type_2
-                        token_requester_principal_name = token_requester_principal_name_2
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        token_requester_principal_type = data[pos + 1:end].decode()
+                        pos = end
                     else:
-                        token_requester_principal_type = ''
-                        token_requester_principal_name = ''
+                        token_requester_principal_type, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        token_requester_principal_name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        token_requester_principal_name, pos = long_string(data, pos + 1, size)
                     issue_timestamp, expiry_timestamp, max_timestamp, size = _read_qqqB(data, pos)
                     if 0 < size < 128:
                         end = pos + 24 + size
@@ -179,10 +172,12 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     renewers: list[DescribedDelegationTokenRenewer]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     renewers = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -217,65 +212,152 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return DescribeDelegationTokenResponse(error_code, tokens, throttle_time_ms, unknown_3), pos + 5
-            if version == 1:
-                error_code_2, size = _read_hi(data, pos)
-                pos += 6
+            if version == 2:
+                error_code_2, size = _read_hB(data, pos)
+                pos += 3
                 tokens_2: list[DescribedDelegationToken]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 tokens_2 = []
-                for _ in range(check_count(data, pos, size)):
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
-                        principal_type_3 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        refuse()
-                    size, = _read_h(data, pos)
-                    if size >= 0:
-                        end = pos + 2 + size
-                        principal_name_3 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        refuse()
-                    issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, size = _read_qqqh(data, pos)
-                    if size >= 0:
-                        end = pos + 26 + size
-                        token_id_2 = data[pos + 26:end].decode()
-                        pos = end
-                    else:
-                        refuse()
-                    size, = _read_i(data, pos)
-                    pos += 4
-                    hmac_2: bytes
-                    if size >= 0:
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
                         end = pos + size
+                        principal_type_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        principal_type_3, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        principal_name_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        principal_name_3, pos = long_string(data, pos + 1, size)
+                    issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, size = _read_qqqB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 24 + size
+                        token_id_2 = data[pos + 25:end].decode()
+                        pos = end
+                    else:
+                        token_id_2, pos = long_string(data, pos + 25, size)
+                    size = data[pos]
+                    pos += 1
+                    hmac_2: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
                         hmac_2 = data[pos:end]
                         pos = end
                     else:
                         refuse()
+                    size = data[pos]
+                    pos += 1
+                    renewers_2: list[DescribedDelegationTokenRenewer]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    renewers_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_type_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_type_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_name_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_name_4, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        renewers_2.append(DescribedDelegationTokenRenewer(principal_type_4, principal_name_4, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    tokens_2.append(DescribedDelegationToken(principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5))
+                throttle_time_ms_2, tags = _read_iB(data, pos)
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return DescribeDelegationTokenResponse(error_code_2, tokens_2, throttle_time_ms_2, unknown_6), pos + 5
+            if version == 1:
+                error_code_3, size = _read_hi(data, pos)
+                pos += 6
+                tokens_3: list[DescribedDelegationToken]
+                rounds = range(check_count(data, pos, size))
+                tokens_3 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        principal_type_5 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        principal_name_5 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    issue_timestamp_3, expiry_timestamp_3, max_timestamp_3, size = _read_qqqh(data, pos)
+                    if size >= 0:
+                        end = pos + 26 + size
+                        token_id_3 = data[pos + 26:end].decode()
+                        pos = end
+                    else:
+                        refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    renewers_2: list[DescribedDelegationTokenRenewer]
-                    renewers_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    hmac_3: bytes
+                    if size >= 0:
+                        end = pos + size
+                        hmac_3 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    renewers_3: list[DescribedDelegationTokenRenewer]
+                    rounds = range(check_count(data, pos, size))
+                    renewers_3 = []
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            principal_type_4 = data[pos + 2:end].decode()
+                            principal_type_6 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            principal_name_4 = data[pos + 2:end].decode()
+                            principal_name_6 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        renewers_2.append(DescribedDelegationTokenRenewer(principal_type_4, principal_name_4))
-                    tokens_2.append(DescribedDelegationToken(principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, token_id_2, hmac_2, renewers_2))
-                throttle_time_ms_2, = _read_i(data, pos)
-                return DescribeDelegationTokenResponse(error_code_2, tokens_2, throttle_time_ms_2), pos + 4
+                        renewers_3.append(DescribedDelegationTokenRenewer(principal_type_6, principal_name_6))
+                    tokens_3.append(DescribedDelegationToken(principal_type_5, principal_name_5, '', '', issue_timestamp_3, expiry_timestamp_3, max_timestamp_3, token_id_3, hmac_3, renewers_3))
+                throttle_time_ms_3, = _read_i(data, pos)
+                return DescribeDelegationTokenResponse(error_code_3, tokens_3, throttle_time_ms_3), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -283,33 +365,26 @@ class DescribeDelegationTokenResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 2 <= version <= 3:
+            if version == 3:
                 tokens = self.tokens
                 tokens_size = len(tokens) + 1
                 out.append(_write_hB(self.error_code, tokens_size) if tokens_size < 128 else _write_h(self.error_code) + uvarint(tokens_size))
                 for item in tokens:
-                    if version < 3 and (item.token_requester_principal_type != ''):
-                        refuse()
-                    if version < 3 and (item.token_requester_principal_name != ''):
-                        refuse()
                     principal_type_raw = item.principal_type.encode()
                     principal_type_size = len(principal_type_raw) + 1
                     principal_name_raw = item.principal_name.encode()
                     principal_name_size = len(principal_name_raw) + 1
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw)
-                    if version >= 3:
-                        token_requester_principal_type_raw = item.token_requester_principal_type.encode()
-                        token_requester_principal_type_size = len(token_requester_principal_type_raw) + 1
-                        token_requester_principal_name_raw = item.token_requester_principal_name.encode()
-                        token_requester_principal_name_size = len(token_requester_principal_name_raw) + 1
-                        out += (SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw)
+                    token_requester_principal_type_raw = item.token_requester_principal_type.encode()
+                    token_requester_principal_type_size = len(token_requester_principal_type_raw) + 1
+                    token_requester_principal_name_raw = item.token_requester_principal_name.encode()
+                    token_requester_principal_name_size = len(token_requester_principal_name_raw) + 1
                     token_id_raw = item.token_id.encode()
                     token_id_size = len(token_id_raw) + 1
                     hmac_raw = item.hmac
                     hmac_size = len(hmac_raw) + 1
                     renewers = item.renewers
                     renewers_size = len(renewers) + 1
-                    out += (_write_qqqB(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
+                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw, _write_qqqB(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
                     for item_2 in renewers:
                         principal_type_raw_2 = item_2.principal_type.encode()
                         principal_type_size_2 = len(principal_type_raw_2) + 1
@@ -318,45 +393,83 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[principal_type_size_2] if principal_type_size_2 < 128 else string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, _write_B(tags), section)
+                        out += (SIZES[principal_type_size_2] if principal_type_size_2 < 128 else string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_iB(self.throttle_time_ms, tags_3), section_3)
                 return
-            if version == 1:
+            if version == 2:
                 tokens_2 = self.tokens
-                tokens_size_2 = len(tokens_2)
-                out.append(_write_hi(self.error_code, tokens_size_2))
+                tokens_size_2 = len(tokens_2) + 1
+                out.append(_write_hB(self.error_code, tokens_size_2) if tokens_size_2 < 128 else _write_h(self.error_code) + uvarint(tokens_size_2))
                 for item_3 in tokens_2:
                     if item_3.token_requester_principal_type != '':
                         refuse()
                     if item_3.token_requester_principal_name != '':
                         refuse()
                     principal_type_raw_3 = item_3.principal_type.encode()
-                    principal_type_size_3 = len(principal_type_raw_3)
+                    principal_type_size_3 = len(principal_type_raw_3) + 1
                     principal_name_raw_3 = item_3.principal_name.encode()
-                    principal_name_size_3 = len(principal_name_raw_3)
+                    principal_name_size_3 = len(principal_name_raw_3) + 1
                     token_id_raw_2 = item_3.token_id.encode()
-                    token_id_size_2 = len(token_id_raw_2)
+                    token_id_size_2 = len(token_id_raw_2) + 1
                     hmac_raw_2 = item_3.hmac
-                    hmac_size_2 = len(hmac_raw_2)
+                    hmac_size_2 = len(hmac_raw_2) + 1
                     renewers_2 = item_3.renewers
-                    renewers_size_2 = len(renewers_2)
-                    out += (_write_h(principal_type_size_3), principal_type_raw_3, _write_h(principal_name_size_3), principal_name_raw_3, _write_qqqh(item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp, token_id_size_2), token_id_raw_2, _write_i(hmac_size_2), hmac_raw_2, _write_i(renewers_size_2))
+                    renewers_size_2 = len(renewers_2) + 1
+                    out += (SIZES[principal_type_size_3] if principal_type_size_3 < 128 else string_size(principal_type_size_3), principal_type_raw_3, SIZES[principal_name_size_3] if principal_name_size_3 < 128 else string_size(principal_name_size_3), principal_name_raw_3, _write_qqqB(item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp, token_id_size_2) if token_id_size_2 < 128 else _write_qqq(item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp) + string_size(token_id_size_2), token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2), hmac_raw_2, SIZES[renewers_size_2] if renewers_size_2 < 128 else uvarint(renewers_size_2))
                     for item_4 in renewers_2:
                         principal_type_raw_4 = item_4.principal_type.encode()
-                        principal_type_size_4 = len(principal_type_raw_4)
+                        principal_type_size_4 = len(principal_type_raw_4) + 1
                         principal_name_raw_4 = item_4.principal_name.encode()
-                        principal_name_size_4 = len(principal_name_raw_4)
+                        principal_name_size_4 = len(principal_name_raw_4) + 1
+                        tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
-                            refuse()
-                        out += (_write_h(principal_type_size_4), principal_type_raw_4, _write_h(principal_name_size_4), principal_name_raw_4)
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[principal_type_size_4] if principal_type_size_4 < 128 else string_size(principal_type_size_4), principal_type_raw_4, SIZES[principal_name_size_4] if principal_name_size_4 < 128 else string_size(principal_name_size_4), principal_name_raw_4, SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iB(self.throttle_time_ms, tags_6), section_6)
+                return
+            if version == 1:
+                tokens_3 = self.tokens
+                tokens_size_3 = len(tokens_3)
+                out.append(_write_hi(self.error_code, tokens_size_3))
+                for item_5 in tokens_3:
+                    if item_5.token_requester_principal_type != '':
+                        refuse()
+                    if item_5.token_requester_principal_name != '':
+                        refuse()
+                    principal_type_raw_5 = item_5.principal_type.encode()
+                    principal_type_size_5 = len(principal_type_raw_5)
+                    principal_name_raw_5 = item_5.principal_name.encode()
+                    principal_name_size_5 = len(principal_name_raw_5)
+                    token_id_raw_3 = item_5.token_id.encode()
+                    token_id_size_3 = len(token_id_raw_3)
+                    hmac_raw_3 = item_5.hmac
+                    hmac_size_3 = len(hmac_raw_3)
+                    renewers_3 = item_5.renewers
+                    renewers_size_3 = len(renewers_3)
+                    out += (_write_h(principal_type_size_5), principal_type_raw_5, _write_h(principal_name_size_5), principal_name_raw_5, _write_qqqh(item_5.issue_timestamp, item_5.expiry_timestamp, item_5.max_timestamp, token_id_size_3), token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(renewers_size_3))
+                    for item_6 in renewers_3:
+                        principal_type_raw_6 = item_6.principal_type.encode()
+                        principal_type_size_6 = len(principal_type_raw_6)
+                        principal_name_raw_6 = item_6.principal_name.encode()
+                        principal_name_size_6 = len(principal_name_raw_6)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(principal_type_size_6), principal_type_raw_6, _write_h(principal_name_size_6), principal_name_raw_6)
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -45,27 +45,36 @@ class DescribeGroupsRequest(Message, gc=False):
                 size = data[0]
                 pos = 1
                 groups: tuple[str, ...]
-                groups, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    groups = ()
+                else:
+                    groups, pos = read_compact_strings(data, pos, size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
                 return DescribeGroupsRequest(groups, include_authorized_operations, unknown)
-            if 0 <= version <= 4:
+            if 3 <= version <= 4:
                 size, = _read_i(data, 0)
                 pos = 4
                 groups_2: tuple[str, ...]
-                groups_2, pos = read_strings(data, pos, size)
-                include_authorized_operations_2: bool
-                if version >= 3:
-                    include_authorized_operations_3 = data[pos] != 0
-                    pos += 1
-                    include_authorized_operations_2 = include_authorized_operations_3
+                if size == 0:
+                    groups_2 = ()
                 else:
-                    include_authorized_operations_2 = False
+                    groups_2, pos = read_strings(data, pos, size)
+                include_authorized_operations_2 = data[pos] != 0
+                return DescribeGroupsRequest(groups_2, include_authorized_operations_2)
+            if 0 <= version <= 2:
+                size, = _read_i(data, 0)
+                pos = 4
+                groups_3: tuple[str, ...]
+                if size == 0:
+                    groups_3 = ()
+                else:
+                    groups_3, pos = read_strings(data, pos, size)
                 if pos <= len(data):
-                    return DescribeGroupsRequest(groups_2, include_authorized_operations_2)
+                    return DescribeGroupsRequest(groups_3, False)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -78,27 +87,36 @@ class DescribeGroupsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 groups: tuple[str, ...]
-                groups, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    groups = ()
+                else:
+                    groups, pos = read_compact_strings(data, pos, size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
                 return DescribeGroupsRequest(groups, include_authorized_operations, unknown), pos + 2
-            if 0 <= version <= 4:
+            if 3 <= version <= 4:
                 size, = _read_i(data, pos)
                 pos += 4
                 groups_2: tuple[str, ...]
-                groups_2, pos = read_strings(data, pos, size)
-                include_authorized_operations_2: bool
-                if version >= 3:
-                    include_authorized_operations_3 = data[pos] != 0
-                    pos += 1
-                    include_authorized_operations_2 = include_authorized_operations_3
+                if size == 0:
+                    groups_2 = ()
                 else:
-                    include_authorized_operations_2 = False
+                    groups_2, pos = read_strings(data, pos, size)
+                include_authorized_operations_2 = data[pos] != 0
+                return DescribeGroupsRequest(groups_2, include_authorized_operations_2), pos + 1
+            if 0 <= version <= 2:
+                size, = _read_i(data, pos)
+                pos += 4
+                groups_3: tuple[str, ...]
+                if size == 0:
+                    groups_3 = ()
+                else:
+                    groups_3, pos = read_strings(data, pos, size)
                 if pos <= len(data):
-                    return DescribeGroupsRequest(groups_2, include_authorized_operations_2), pos
+                    return DescribeGroupsRequest(groups_3, False), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -112,12 +130,16 @@ class DescribeGroupsRequest(Message, gc=False):
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((write_compact_strings(groups), _write_tB(self.include_authorized_operations, tags), section))
-            if 0 <= version <= 4:
-                if version < 3 and (self.include_authorized_operations):
+            if 3 <= version <= 4:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((write_strings(self.groups), _write_t(self.include_authorized_operations)))
+            if 0 <= version <= 2:
+                if self.include_authorized_operations:
                     refuse()
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((write_strings(self.groups), _write_t(self.include_authorized_operations) if version >= 3 else b""))
+                return write_strings(self.groups)
         except ENCODE_FAULTS:
             pass
         out = []

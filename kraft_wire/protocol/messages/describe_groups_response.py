@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,11 +14,12 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -110,32 +111,27 @@ class DescribeGroupsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeGroupsResponse, int]:
         start = pos
         try:
-            if 5 <= version <= 6:
+            if version == 6:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
-                    error_code, = _read_h(data, pos)
-                    pos += 2
+                for _ in rounds:
+                    error_code, size = _read_hB(data, pos)
                     error_message: str | None
-                    if version >= 6:
-                        size = data[pos]
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            error_message_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos = pos + 1
-                        else:
-                            error_message_2, pos = long_string(data, pos + 1, size)
-                        error_message = error_message_2
-                    else:
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
                         error_message = None
+                        pos += 3
+                    else:
+                        error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -167,10 +163,12 @@ class DescribeGroupsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     members: list[DescribedGroupMember]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     members = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -186,7 +184,7 @@ class DescribeGroupsResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             group_instance_id = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             group_instance_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
@@ -245,116 +243,235 @@ class DescribeGroupsResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DescribeGroupsResponse(throttle_time_ms, groups, unknown_3), pos + 1
+            if version == 5:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                groups_2: list[DescribedGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups_2 = []
+                for _ in rounds:
+                    error_code_2, size = _read_hB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        group_id_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_state_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_data_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        protocol_data_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    members_2: list[DescribedGroupMember]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    members_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id_2 = None
+                            pos += 1
+                        else:
+                            group_instance_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        member_metadata_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            member_metadata_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        size = data[pos]
+                        pos += 1
+                        member_assignment_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            member_assignment_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        members_2.append(DescribedGroupMember(member_id_2, group_instance_id_2, client_id_2, client_host_2, member_metadata_2, member_assignment_2, unknown_4))
+                    authorized_operations_2, tags = _read_iB(data, pos)
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    groups_2.append(DescribedGroup(error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2, members_2, authorized_operations_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeGroupsResponse(throttle_time_ms_2, groups_2, unknown_6), pos + 1
             if 0 <= version <= 4:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 1:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
+                    throttle_time_ms_3 = 0
                 size, = _read_i(data, pos)
                 pos += 4
-                groups_2: list[DescribedGroup]
-                groups_2 = []
-                for _ in range(check_count(data, pos, size)):
-                    error_code_2, size = _read_hh(data, pos)
+                groups_3: list[DescribedGroup]
+                rounds = range(check_count(data, pos, size))
+                groups_3 = []
+                for _ in rounds:
+                    error_code_3, size = _read_hh(data, pos)
                     if size >= 0:
                         end = pos + 4 + size
-                        group_id_2 = data[pos + 4:end].decode()
+                        group_id_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        group_state_2 = data[pos + 2:end].decode()
+                        group_state_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        protocol_type_2 = data[pos + 2:end].decode()
+                        protocol_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        protocol_data_2 = data[pos + 2:end].decode()
+                        protocol_data_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    members_2: list[DescribedGroupMember]
-                    members_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    members_3: list[DescribedGroupMember]
+                    rounds = range(check_count(data, pos, size))
+                    members_3 = []
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            member_id_2 = data[pos + 2:end].decode()
+                            member_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        group_instance_id_2: str | None
+                        group_instance_id_3: str | None
                         if version >= 4:
                             size, = _read_h(data, pos)
-                            group_instance_id_3: str | None
                             if size >= 0:
                                 end = pos + 2 + size
                                 group_instance_id_3 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 group_instance_id_3 = None
-                                pos = pos + 2
-                            group_instance_id_2 = group_instance_id_3
+                                pos += 2
                         else:
-                            group_instance_id_2 = None
+                            group_instance_id_3 = None
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            client_id_2 = data[pos + 2:end].decode()
+                            client_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            client_host_2 = data[pos + 2:end].decode()
+                            client_host_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         size, = _read_i(data, pos)
                         pos += 4
-                        member_metadata_2: bytes
+                        member_metadata_3: bytes
                         if size >= 0:
                             end = pos + size
-                            member_metadata_2 = data[pos:end]
+                            member_metadata_3 = data[pos:end]
                             pos = end
                         else:
                             refuse()
                         size, = _read_i(data, pos)
                         pos += 4
-                        member_assignment_2: bytes
+                        member_assignment_3: bytes
                         if size >= 0:
                             end = pos + size
-                            member_assignment_2 = data[pos:end]
+                            member_assignment_3 = data[pos:end]
                             pos = end
                         else:
                             refuse()
-                        members_2.append(DescribedGroupMember(member_id_2, group_instance_id_2, client_id_2, client_host_2, member_metadata_2, member_assignment_2))
-                    authorized_operations_2: int
+                        members_3.append(DescribedGroupMember(member_id_3, group_instance_id_3, client_id_3, client_host_3, member_metadata_3, member_assignment_3))
+                    authorized_operations_3: int
                     if version >= 3:
                         authorized_operations_3, = _read_i(data, pos)
                         pos += 4
-                        authorized_operations_2 = authorized_operations_3
                     else:
-                        authorized_operations_2 = -2147483648
-                    groups_2.append(DescribedGroup(error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2, members_2, authorized_operations_2))
+                        authorized_operations_3 = -2147483648
+                    groups_3.append(DescribedGroup(error_code_3, None, group_id_3, group_state_3, protocol_type_3, protocol_data_3, members_3, authorized_operations_3))
                 if pos <= len(data):
-                    return DescribeGroupsResponse(throttle_time_ms_2, groups_2), pos
+                    return DescribeGroupsResponse(throttle_time_ms_3, groups_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -362,22 +479,17 @@ class DescribeGroupsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 5 <= version <= 6:
+            if version == 6:
                 groups = self.groups
                 groups_size = len(groups) + 1
                 out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
                 for item in groups:
-                    if version < 6 and (item.error_message is not None):
-                        refuse()
-                    out.append(_write_h(item.error_code))
-                    if version >= 6:
-                        if item.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
-                            error_message_raw = item.error_message.encode()
-                            error_message_size = len(error_message_raw) + 1
-                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw)
+                    if item.error_message is None:
+                        error_message_raw = b""
+                        error_message_size = 0
+                    else:
+                        error_message_raw = item.error_message.encode()
+                        error_message_size = len(error_message_raw) + 1
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     group_state_raw = item.group_state.encode()
@@ -388,7 +500,7 @@ class DescribeGroupsResponse(Message, gc=False):
                     protocol_data_size = len(protocol_data_raw) + 1
                     members = item.members
                     members_size = len(members) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_data_size] if protocol_data_size < 128 else string_size(protocol_data_size), protocol_data_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_data_size] if protocol_data_size < 128 else string_size(protocol_data_size), protocol_data_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
@@ -409,7 +521,7 @@ class DescribeGroupsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, SIZES[member_metadata_size] if member_metadata_size < 128 else uvarint(member_metadata_size), member_metadata_raw, SIZES[member_assignment_size] if member_assignment_size < 128 else uvarint(member_assignment_size), member_assignment_raw, _write_B(tags), section)
+                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, SIZES[member_metadata_size] if member_metadata_size < 128 else uvarint(member_metadata_size), member_metadata_raw, SIZES[member_assignment_size] if member_assignment_size < 128 else uvarint(member_assignment_size), member_assignment_raw, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -417,54 +529,102 @@ class DescribeGroupsResponse(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 0 <= version <= 4:
+            if version == 5:
                 groups_2 = self.groups
-                groups_size_2 = len(groups_2)
-                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_i(groups_size_2))
+                groups_size_2 = len(groups_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
                 for item_3 in groups_2:
                     if item_3.error_message is not None:
                         refuse()
-                    if version < 3 and (item_3.authorized_operations != -2147483648):
-                        refuse()
                     group_id_raw_2 = item_3.group_id.encode()
-                    group_id_size_2 = len(group_id_raw_2)
+                    group_id_size_2 = len(group_id_raw_2) + 1
                     group_state_raw_2 = item_3.group_state.encode()
-                    group_state_size_2 = len(group_state_raw_2)
+                    group_state_size_2 = len(group_state_raw_2) + 1
                     protocol_type_raw_2 = item_3.protocol_type.encode()
-                    protocol_type_size_2 = len(protocol_type_raw_2)
+                    protocol_type_size_2 = len(protocol_type_raw_2) + 1
                     protocol_data_raw_2 = item_3.protocol_data.encode()
-                    protocol_data_size_2 = len(protocol_data_raw_2)
+                    protocol_data_size_2 = len(protocol_data_raw_2) + 1
                     members_2 = item_3.members
-                    members_size_2 = len(members_2)
-                    out += (_write_hh(item_3.error_code, group_id_size_2), group_id_raw_2, _write_h(group_state_size_2), group_state_raw_2, _write_h(protocol_type_size_2), protocol_type_raw_2, _write_h(protocol_data_size_2), protocol_data_raw_2, _write_i(members_size_2))
+                    members_size_2 = len(members_2) + 1
+                    out += (_write_hB(item_3.error_code, group_id_size_2) if group_id_size_2 < 128 else _write_h(item_3.error_code) + string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2, SIZES[protocol_data_size_2] if protocol_data_size_2 < 128 else string_size(protocol_data_size_2), protocol_data_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
                     for item_4 in members_2:
                         member_id_raw_2 = item_4.member_id.encode()
-                        member_id_size_2 = len(member_id_raw_2)
-                        out += (_write_h(member_id_size_2), member_id_raw_2)
-                        if version >= 4:
-                            if item_4.group_instance_id is None:
-                                group_instance_id_raw_2 = b""
-                                group_instance_id_size_2 = -1
-                            else:
-                                group_instance_id_raw_2 = item_4.group_instance_id.encode()
-                                group_instance_id_size_2 = len(group_instance_id_raw_2)
-                            out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                        member_id_size_2 = len(member_id_raw_2) + 1
+                        if item_4.group_instance_id is None:
+                            group_instance_id_raw_2 = b""
+                            group_instance_id_size_2 = 0
+                        else:
+                            group_instance_id_raw_2 = item_4.group_instance_id.encode()
+                            group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
                         client_id_raw_2 = item_4.client_id.encode()
-                        client_id_size_2 = len(client_id_raw_2)
+                        client_id_size_2 = len(client_id_raw_2) + 1
                         client_host_raw_2 = item_4.client_host.encode()
-                        client_host_size_2 = len(client_host_raw_2)
+                        client_host_size_2 = len(client_host_raw_2) + 1
                         member_metadata_raw_2 = item_4.member_metadata
-                        member_metadata_size_2 = len(member_metadata_raw_2)
+                        member_metadata_size_2 = len(member_metadata_raw_2) + 1
                         member_assignment_raw_2 = item_4.member_assignment
-                        member_assignment_size_2 = len(member_assignment_raw_2)
+                        member_assignment_size_2 = len(member_assignment_raw_2) + 1
+                        tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
-                            refuse()
-                        out += (_write_h(client_id_size_2), client_id_raw_2, _write_h(client_host_size_2), client_host_raw_2, _write_i(member_metadata_size_2), member_metadata_raw_2, _write_i(member_assignment_size_2), member_assignment_raw_2)
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[client_id_size_2] if client_id_size_2 < 128 else string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, SIZES[member_metadata_size_2] if member_metadata_size_2 < 128 else uvarint(member_metadata_size_2), member_metadata_raw_2, SIZES[member_assignment_size_2] if member_assignment_size_2 < 128 else uvarint(member_assignment_size_2), member_assignment_raw_2, SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (_write_iB(item_3.authorized_operations, tags_5), section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
+                return
+            if 0 <= version <= 4:
+                groups_3 = self.groups
+                groups_size_3 = len(groups_3)
+                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_i(groups_size_3))
+                for item_5 in groups_3:
+                    if item_5.error_message is not None:
                         refuse()
-                    out.append(_write_i(item_3.authorized_operations) if version >= 3 else b"")
+                    if version < 3 and (item_5.authorized_operations != -2147483648):
+                        refuse()
+                    group_id_raw_3 = item_5.group_id.encode()
+                    group_id_size_3 = len(group_id_raw_3)
+                    group_state_raw_3 = item_5.group_state.encode()
+                    group_state_size_3 = len(group_state_raw_3)
+                    protocol_type_raw_3 = item_5.protocol_type.encode()
+                    protocol_type_size_3 = len(protocol_type_raw_3)
+                    protocol_data_raw_3 = item_5.protocol_data.encode()
+                    protocol_data_size_3 = len(protocol_data_raw_3)
+                    members_3 = item_5.members
+                    members_size_3 = len(members_3)
+                    out += (_write_hh(item_5.error_code, group_id_size_3), group_id_raw_3, _write_h(group_state_size_3), group_state_raw_3, _write_h(protocol_type_size_3), protocol_type_raw_3, _write_h(protocol_data_size_3), protocol_data_raw_3, _write_i(members_size_3))
+                    for item_6 in members_3:
+                        member_id_raw_3 = item_6.member_id.encode()
+                        member_id_size_3 = len(member_id_raw_3)
+                        out += (_write_h(member_id_size_3), member_id_raw_3)
+                        if version >= 4:
+                            if item_6.group_instance_id is None:
+                                group_instance_id_raw_3 = b""
+                                group_instance_id_size_3 = -1
+                            else:
+                                group_instance_id_raw_3 = item_6.group_instance_id.encode()
+                                group_instance_id_size_3 = len(group_instance_id_raw_3)
+                            out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
+                        client_id_raw_3 = item_6.client_id.encode()
+                        client_id_size_3 = len(client_id_raw_3)
+                        client_host_raw_3 = item_6.client_host.encode()
+                        client_host_size_3 = len(client_host_raw_3)
+                        member_metadata_raw_3 = item_6.member_metadata
+                        member_metadata_size_3 = len(member_metadata_raw_3)
+                        member_assignment_raw_3 = item_6.member_assignment
+                        member_assignment_size_3 = len(member_assignment_raw_3)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3), client_host_raw_3, _write_i(member_metadata_size_3), member_metadata_raw_3, _write_i(member_assignment_size_3), member_assignment_raw_3)
+                    if item_5.unknown_tagged_fields:
+                        refuse()
+                    out.append(_write_i(item_5.authorized_operations) if version >= 3 else b"")
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,20 +17,23 @@ _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _read_iqqt = struct.Struct(">iqq?").unpack_from
 _read_iqqtB = struct.Struct(">iqq?B").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_read_qqtB = struct.Struct(">qq?B").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
 _write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iqqt = struct.Struct(">iqq?").pack
 _write_iqqtB = struct.Struct(">iqq?B").pack
 _write_qq = struct.Struct(">qq").pack
+_write_qqtB = struct.Struct(">qq?B").pack
 
 
 class DescribeLogDirsPartition(Structure, gc=False):
@@ -126,24 +129,17 @@ class DescribeLogDirsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeLogDirsResponse, int]:
         start = pos
         try:
-            if 2 <= version <= 5:
-                throttle_time_ms, = _read_i(data, pos)
-                pos += 4
-                error_code: int
-                if version >= 3:
-                    error_code_2, = _read_h(data, pos)
-                    pos += 2
-                    error_code = error_code_2
-                else:
-                    error_code = 0
-                size = data[pos]
-                pos += 1
+            if version == 5:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
+                pos += 7
                 results: list[DescribeLogDirsResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
-                    error_code_3, size = _read_hB(data, pos)
+                for _ in rounds:
+                    error_code_2, size = _read_hB(data, pos)
                     if 0 < size < 128:
                         end = pos + 2 + size
                         log_dir = data[pos + 3:end].decode()
@@ -153,10 +149,12 @@ class DescribeLogDirsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     topics: list[DescribeLogDirsTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -167,10 +165,12 @@ class DescribeLogDirsResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         partitions: list[DescribeLogDirsPartition]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -185,72 +185,143 @@ class DescribeLogDirsResponse(Message, gc=False):
                             pos -= 1
                         pos += 1
                         topics.append(DescribeLogDirsTopic(name, partitions, unknown_2))
-                    total_bytes: int
-                    usable_bytes: int
-                    if version >= 4:
-                        total_bytes_2, usable_bytes_2 = _read_qq(data, pos)
-                        pos += 16
-                        total_bytes = total_bytes_2
-                        usable_bytes = usable_bytes_2
-                    else:
-                        total_bytes = -1
-                        usable_bytes = -1
-                    is_cordoned: bool
-                    if version >= 5:
-                        is_cordoned_2 = data[pos] != 0
-                        pos += 1
-                        is_cordoned = is_cordoned_2
-                    else:
-                        is_cordoned = False
-                    tags = data[pos]
+                    total_bytes, usable_bytes, is_cordoned, tags = _read_qqtB(data, pos)
                     unknown_3: UnknownTags = ()
                     if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(DescribeLogDirsResult(error_code_3, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3))
+                        unknown_3, pos = read_unknown_tags(data, pos + 18, tags)
+                        pos -= 18
+                    pos += 18
+                    results.append(DescribeLogDirsResult(error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DescribeLogDirsResponse(throttle_time_ms, error_code, results, unknown_4), pos + 1
-            if version == 1:
-                throttle_time_ms_2, size = _read_ii(data, pos)
-                pos += 8
+            if 2 <= version <= 4:
+                throttle_time_ms_2, = _read_i(data, pos)
+                pos += 4
+                error_code_3: int
+                if version >= 3:
+                    error_code_3, = _read_h(data, pos)
+                    pos += 2
+                else:
+                    error_code_3 = 0
+                size = data[pos]
+                pos += 1
                 results_2: list[DescribeLogDirsResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results_2 = []
-                for _ in range(check_count(data, pos, size)):
-                    error_code_4, size = _read_hh(data, pos)
+                for _ in rounds:
+                    error_code_4, size = _read_hB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        log_dir_2 = data[pos + 3:end].decode()
+                        pos = end
+                    else:
+                        log_dir_2, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    pos += 1
+                    topics_2: list[DescribeLogDirsTopic]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[DescribeLogDirsPartition]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        partitions_2 = []
+                        for _ in rounds:
+                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, tags = _read_iqqtB(data, pos)
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 22, tags)
+                                pos -= 22
+                            pos += 22
+                            partitions_2.append(DescribeLogDirsPartition(partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(DescribeLogDirsTopic(name_2, partitions_2, unknown_6))
+                    total_bytes_2: int
+                    usable_bytes_2: int
+                    if version >= 4:
+                        total_bytes_2, usable_bytes_2 = _read_qq(data, pos)
+                        pos += 16
+                    else:
+                        total_bytes_2 = -1
+                        usable_bytes_2 = -1
+                    tags = data[pos]
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results_2.append(DescribeLogDirsResult(error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False, unknown_7))
+                tags = data[pos]
+                unknown_8: UnknownTags = ()
+                if tags:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeLogDirsResponse(throttle_time_ms_2, error_code_3, results_2, unknown_8), pos + 1
+            if version == 1:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                results_3: list[DescribeLogDirsResult]
+                rounds = range(check_count(data, pos, size))
+                results_3 = []
+                for _ in rounds:
+                    error_code_5, size = _read_hh(data, pos)
                     if size >= 0:
                         end = pos + 4 + size
-                        log_dir_2 = data[pos + 4:end].decode()
+                        log_dir_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    topics_2: list[DescribeLogDirsTopic]
-                    topics_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    topics_3: list[DescribeLogDirsTopic]
+                    rounds = range(check_count(data, pos, size))
+                    topics_3 = []
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            name_2 = data[pos + 2:end].decode()
+                            name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         size, = _read_i(data, pos)
                         pos += 4
-                        partitions_2: list[DescribeLogDirsPartition]
-                        partitions_2 = []
-                        for _ in range(check_count(data, pos, size)):
-                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2 = _read_iqqt(data, pos)
+                        partitions_3: list[DescribeLogDirsPartition]
+                        rounds = range(check_count(data, pos, size))
+                        partitions_3 = []
+                        for _ in rounds:
+                            partition_index_3, partition_size_3, offset_lag_3, is_future_key_3 = _read_iqqt(data, pos)
                             pos += 21
-                            partitions_2.append(DescribeLogDirsPartition(partition_index_2, partition_size_2, offset_lag_2, is_future_key_2))
-                        topics_2.append(DescribeLogDirsTopic(name_2, partitions_2))
-                    results_2.append(DescribeLogDirsResult(error_code_4, log_dir_2, topics_2, -1, -1, False))
-                return DescribeLogDirsResponse(throttle_time_ms_2, 0, results_2), pos
+                            partitions_3.append(DescribeLogDirsPartition(partition_index_3, partition_size_3, offset_lag_3, is_future_key_3))
+                        topics_3.append(DescribeLogDirsTopic(name_3, partitions_3))
+                    results_3.append(DescribeLogDirsResult(error_code_5, log_dir_3, topics_3, -1, -1, False))
+                return DescribeLogDirsResponse(throttle_time_ms_3, 0, results_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -258,10 +329,10 @@ class DescribeLogDirsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 2 <= version <= 5:
+            if version == 5:
                 results = self.results
                 results_size = len(results) + 1
-                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 3 else b"", SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, results_size) if results_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(results_size))
                 for item in results:
                     log_dir_raw = item.log_dir.encode()
                     log_dir_size = len(log_dir_raw) + 1
@@ -282,39 +353,73 @@ class DescribeLogDirsResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_qq(item.total_bytes, item.usable_bytes) if version >= 4 else b"", _write_t(item.is_cordoned) if version >= 5 else b"", _write_B(tags_3), section_3)
+                    out += (_write_qqtB(item.total_bytes, item.usable_bytes, item.is_cordoned, tags_3), section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
-            if version == 1:
+            if 2 <= version <= 4:
                 results_2 = self.results
-                results_size_2 = len(results_2)
-                out.append(_write_ii(self.throttle_time_ms, results_size_2))
+                results_size_2 = len(results_2) + 1
+                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 3 else b"", SIZES[results_size_2] if results_size_2 < 128 else uvarint(results_size_2))
                 for item_4 in results_2:
                     log_dir_raw_2 = item_4.log_dir.encode()
-                    log_dir_size_2 = len(log_dir_raw_2)
+                    log_dir_size_2 = len(log_dir_raw_2) + 1
                     topics_2 = item_4.topics
-                    topics_size_2 = len(topics_2)
-                    out += (_write_hh(item_4.error_code, log_dir_size_2), log_dir_raw_2, _write_i(topics_size_2))
+                    topics_size_2 = len(topics_2) + 1
+                    out += (_write_hB(item_4.error_code, log_dir_size_2) if log_dir_size_2 < 128 else _write_h(item_4.error_code) + string_size(log_dir_size_2), log_dir_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
                     for item_5 in topics_2:
                         name_raw_2 = item_5.name.encode()
-                        name_size_2 = len(name_raw_2)
+                        name_size_2 = len(name_raw_2) + 1
                         partitions_2 = item_5.partitions
-                        partitions_size_2 = len(partitions_2)
-                        out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
+                        partitions_size_2 = len(partitions_2) + 1
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
                         for item_6 in partitions_2:
+                            tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
-                                refuse()
-                            out.append(_write_iqqt(item_6.partition_index, item_6.partition_size, item_6.offset_lag, item_6.is_future_key))
+                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                            out += (_write_iqqtB(item_6.partition_index, item_6.partition_size, item_6.offset_lag, item_6.is_future_key, tags_5), section_5)
+                        tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
-                            refuse()
+                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (SIZES[tags_6], section_6)
+                    tags_7, section_7 = 0, b""
                     if item_4.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (_write_qq(item_4.total_bytes, item_4.usable_bytes) if version >= 4 else b"", SIZES[tags_7], section_7)
+                tags_8, section_8 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_8], section_8)
+                return
+            if version == 1:
+                results_3 = self.results
+                results_size_3 = len(results_3)
+                out.append(_write_ii(self.throttle_time_ms, results_size_3))
+                for item_7 in results_3:
+                    log_dir_raw_3 = item_7.log_dir.encode()
+                    log_dir_size_3 = len(log_dir_raw_3)
+                    topics_3 = item_7.topics
+                    topics_size_3 = len(topics_3)
+                    out += (_write_hh(item_7.error_code, log_dir_size_3), log_dir_raw_3, _write_i(topics_size_3))
+                    for item_8 in topics_3:
+                        name_raw_3 = item_8.name.encode()
+                        name_size_3 = len(name_raw_3)
+                        partitions_3 = item_8.partitions
+                        partitions_size_3 = len(partitions_3)
+                        out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
+                        for item_9 in partitions_3:
+                            if item_9.unknown_tagged_fields:
+                                refuse()
+                            out.append(_write_iqqt(item_9.partition_index, item_9.partition_size, item_9.offset_lag, item_9.is_future_key))
+                        if item_8.unknown_tagged_fields:
+                            refuse()
+                    if item_7.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

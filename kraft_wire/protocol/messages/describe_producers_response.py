@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +16,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_qiiqiqB = struct.Struct(">qiiqiqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -118,10 +117,12 @@ class DescribeProducersResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -132,10 +133,12 @@ class DescribeProducersResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionResponse]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code, size = _read_ihB(data, pos)
                         error_message: str | None
                         if 0 < size < 128:
@@ -144,16 +147,18 @@ class DescribeProducersResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message, pos = long_string(data, pos + 7, size)
                         size = data[pos]
                         pos += 1
                         active_producers: list[ProducerState]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         active_producers = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, tags = _read_qiiqiqB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -216,15 +221,15 @@ class DescribeProducersResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,24 +14,28 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_H = struct.Struct(">H").unpack_from
-_read_h = struct.Struct(">h").unpack_from
-_read_i = struct.Struct(">i").unpack_from
+_read_HB = struct.Struct(">HB").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
+_read_i16sqqqB = struct.Struct(">i16sqqqB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_ih = struct.Struct(">ih").unpack_from
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihiiqB = struct.Struct(">ihiiqB").unpack_from
 _read_iiqB = struct.Struct(">iiqB").unpack_from
-_read_q = struct.Struct(">q").unpack_from
+_read_iq = struct.Struct(">iq").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
-_write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
-_write_H = struct.Struct(">H").pack
+_write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
+_write_i16sqqqB = struct.Struct(">i16sqqqB").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihiiq = struct.Struct(">ihiiq").pack
+_write_ihiiqB = struct.Struct(">ihiiqB").pack
 _write_iiq = struct.Struct(">iiq").pack
 _write_iiqB = struct.Struct(">iiqB").pack
-_write_q = struct.Struct(">q").pack
+_write_iq = struct.Struct(">iq").pack
 _write_qq = struct.Struct(">qq").pack
 
 
@@ -175,32 +179,27 @@ class DescribeQuorumResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeQuorumResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
-                error_code, = _read_h(data, pos)
-                pos += 2
+            if version == 2:
+                error_code, size = _read_hB(data, pos)
                 error_message: str | None
-                if version >= 2:
-                    size = data[pos]
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        error_message_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos = pos + 1
-                    else:
-                        error_message_2, pos = long_string(data, pos + 1, size)
-                    error_message = error_message_2
+                if 0 < size < 128:
+                    end = pos + 2 + size
+                    error_message = data[pos + 3:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message = None
+                    pos += 3
                 else:
-                    error_message = ''
+                    error_message, pos = long_string(data, pos + 3, size)
                 size = data[pos]
                 pos += 1
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -211,105 +210,62 @@ class DescribeQuorumResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
-                        partition_index, error_code_2 = _read_ih(data, pos)
-                        pos += 6
-                        error_message_3: str | None
-                        if version >= 2:
-                            size = data[pos]
-                            error_message_4: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                error_message_4 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message_4 = None
-                                pos = pos + 1
-                            else:
-                                error_message_4, pos = long_string(data, pos + 1, size)
-                            error_message_3 = error_message_4
+                    for _ in rounds:
+                        partition_index, error_code_2, size = _read_ihB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_2 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 7
                         else:
-                            error_message_3 = ''
+                            error_message_2, pos = long_string(data, pos + 7, size)
                         leader_id, leader_epoch, high_watermark, size = _read_iiqB(data, pos)
                         pos += 17
                         current_voters: list[ReplicaState]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         current_voters = []
-                        for _ in range(size - 1):
-                            replica_id, = _read_i(data, pos)
-                            pos += 4
-                            replica_directory_id: Uuid
-                            if version >= 2:
-                                replica_directory_id_2 = data[pos : pos + 16]
-                                pos += 16
-                                replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
-                            else:
-                                replica_directory_id = Uuid.ZERO
-                            log_end_offset, = _read_q(data, pos)
-                            pos += 8
-                            last_fetch_timestamp: int
-                            last_caught_up_timestamp: int
-                            if version >= 1:
-                                last_fetch_timestamp_2, last_caught_up_timestamp_2 = _read_qq(data, pos)
-                                pos += 16
-                                last_fetch_timestamp = last_fetch_timestamp_2
-                                last_caught_up_timestamp = last_caught_up_timestamp_2
-                            else:
-                                last_fetch_timestamp = -1
-                                last_caught_up_timestamp = -1
-                            tags = data[pos]
+                        for _ in rounds:
+                            replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags = _read_i16sqqqB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            current_voters.append(ReplicaState(replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, unknown))
+                                unknown, pos = read_unknown_tags(data, pos + 45, tags)
+                                pos -= 45
+                            pos += 45
+                            current_voters.append(ReplicaState(replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, unknown))
                         size = data[pos]
                         pos += 1
                         observers: list[ReplicaState]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         observers = []
-                        for _ in range(size - 1):
-                            replica_id_2, = _read_i(data, pos)
-                            pos += 4
-                            replica_directory_id_3: Uuid
-                            if version >= 2:
-                                replica_directory_id_4 = data[pos : pos + 16]
-                                pos += 16
-                                replica_directory_id_3 = as_uuid(Uuid, replica_directory_id_4)
-                            else:
-                                replica_directory_id_3 = Uuid.ZERO
-                            log_end_offset_2, = _read_q(data, pos)
-                            pos += 8
-                            last_fetch_timestamp_3: int
-                            last_caught_up_timestamp_3: int
-                            if version >= 1:
-                                last_fetch_timestamp_4, last_caught_up_timestamp_4 = _read_qq(data, pos)
-                                pos += 16
-                                last_fetch_timestamp_3 = last_fetch_timestamp_4
-                                last_caught_up_timestamp_3 = last_caught_up_timestamp_4
-                            else:
-                                last_fetch_timestamp_3 = -1
-                                last_caught_up_timestamp_3 = -1
-                            tags = data[pos]
+                        for _ in rounds:
+                            replica_id_2, replica_directory_id_2, log_end_offset_2, last_fetch_timestamp_2, last_caught_up_timestamp_2, tags = _read_i16sqqqB(data, pos)
                             unknown_2: UnknownTags = ()
                             if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            observers.append(ReplicaState(replica_id_2, replica_directory_id_3, log_end_offset_2, last_fetch_timestamp_3, last_caught_up_timestamp_3, unknown_2))
+                                unknown_2, pos = read_unknown_tags(data, pos + 45, tags)
+                                pos -= 45
+                            pos += 45
+                            observers.append(ReplicaState(replica_id_2, as_uuid(Uuid, replica_directory_id_2), log_end_offset_2, last_fetch_timestamp_2, last_caught_up_timestamp_2, unknown_2))
                         tags = data[pos]
                         unknown_3: UnknownTags = ()
                         if tags:
                             unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(partition_index, error_code_2, error_message_3, leader_id, leader_epoch, high_watermark, current_voters, observers, unknown_3))
+                        partitions.append(PartitionData(partition_index, error_code_2, error_message_2, leader_id, leader_epoch, high_watermark, current_voters, observers, unknown_3))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
@@ -317,80 +273,156 @@ class DescribeQuorumResponse(Message, gc=False):
                         pos -= 1
                     pos += 1
                     topics.append(TopicData(topic_name, partitions, unknown_4))
+                size = data[pos]
+                pos += 1
                 nodes: list[Node]
-                if version >= 2:
-                    size = data[pos]
-                    pos += 1
-                    nodes_2: list[Node]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    nodes_2 = []
-                    for _ in range(size - 1):
-                        node_id: int
-                        listeners: list[Listener]
-                        if version >= 2:
-                            node_id_2, size = _read_iB(data, pos)
-                            pos += 5
-                            listeners_2: list[Listener]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            listeners_2 = []
-                            for _ in range(size - 1):
-                                name: str
-                                host: str
-                                port: int
-                                if version >= 2:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        host_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 1, size)
-                                    port_2, = _read_H(data, pos)
-                                    pos += 2
-                                    name = name_2
-                                    host = host_2
-                                    port = port_2
-                                else:
-                                    name = ''
-                                    host = ''
-                                    port = 0
-                                tags = data[pos]
-                                unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                listeners_2.append(Listener(name, host, port, unknown_5))
-                            node_id = node_id_2
-                            listeners = listeners_2
-                        else:
-                            node_id = 0
-                            listeners = []
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        nodes_2.append(Node(node_id, listeners, unknown_6))
-                    nodes = nodes_2
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
                 else:
-                    nodes = []
+                    rounds, pos = long_rounds(data, pos, size)
+                nodes = []
+                for _ in rounds:
+                    node_id, size = _read_iB(data, pos)
+                    pos += 5
+                    listeners: list[Listener]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    listeners = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        listeners.append(Listener(name, host, port, unknown_5))
+                    tags = data[pos]
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    nodes.append(Node(node_id, listeners, unknown_6))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
                     unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DescribeQuorumResponse(error_code, error_message, topics, nodes, unknown_7), pos + 1
+            if 0 <= version <= 1:
+                error_code_3, size = _read_hB(data, pos)
+                pos += 3
+                topics_2: list[TopicData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2, high_watermark_2, size = _read_ihiiqB(data, pos)
+                        pos += 23
+                        current_voters_2: list[ReplicaState]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        current_voters_2 = []
+                        for _ in rounds:
+                            replica_id_3, log_end_offset_3 = _read_iq(data, pos)
+                            pos += 12
+                            last_fetch_timestamp_3: int
+                            last_caught_up_timestamp_3: int
+                            if version >= 1:
+                                last_fetch_timestamp_3, last_caught_up_timestamp_3 = _read_qq(data, pos)
+                                pos += 16
+                            else:
+                                last_fetch_timestamp_3 = -1
+                                last_caught_up_timestamp_3 = -1
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            current_voters_2.append(ReplicaState(replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3, last_caught_up_timestamp_3, unknown_8))
+                        size = data[pos]
+                        pos += 1
+                        observers_2: list[ReplicaState]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        observers_2 = []
+                        for _ in rounds:
+                            replica_id_4, log_end_offset_4 = _read_iq(data, pos)
+                            pos += 12
+                            last_fetch_timestamp_4: int
+                            last_caught_up_timestamp_4: int
+                            if version >= 1:
+                                last_fetch_timestamp_4, last_caught_up_timestamp_4 = _read_qq(data, pos)
+                                pos += 16
+                            else:
+                                last_fetch_timestamp_4 = -1
+                                last_caught_up_timestamp_4 = -1
+                            tags = data[pos]
+                            unknown_9: UnknownTags = ()
+                            if tags:
+                                unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            observers_2.append(ReplicaState(replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4, last_caught_up_timestamp_4, unknown_9))
+                        tags = data[pos]
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_2.append(PartitionData(partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2, high_watermark_2, current_voters_2, observers_2, unknown_10))
+                    tags = data[pos]
+                    unknown_11: UnknownTags = ()
+                    if tags:
+                        unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TopicData(topic_name_2, partitions_2, unknown_11))
+                tags = data[pos]
+                unknown_12: UnknownTags = ()
+                if tags:
+                    unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeQuorumResponse(error_code_3, '', topics_2, [], unknown_12), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -398,21 +430,16 @@ class DescribeQuorumResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
-                if version < 2 and (self.nodes is None or self.nodes):
-                    refuse()
-                out.append(_write_h(self.error_code))
-                if version >= 2:
-                    if self.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
-                        error_message_raw = self.error_message.encode()
-                        error_message_size = len(error_message_raw) + 1
-                    out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw)
+            if version == 2:
+                if self.error_message is None:
+                    error_message_raw = b""
+                    error_message_size = 0
+                else:
+                    error_message_raw = self.error_message.encode()
+                    error_message_size = len(error_message_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
@@ -420,81 +447,106 @@ class DescribeQuorumResponse(Message, gc=False):
                     partitions_size = len(partitions) + 1
                     out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
                     for item_2 in partitions:
-                        out.append(_write_ih(item_2.partition_index, item_2.error_code))
-                        if version >= 2:
-                            if item_2.error_message is None:
-                                error_message_raw_2 = b""
-                                error_message_size_2 = 0
-                            else:
-                                error_message_raw_2 = item_2.error_message.encode()
-                                error_message_size_2 = len(error_message_raw_2) + 1
-                            out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2)
+                        if item_2.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_2.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
                         current_voters = item_2.current_voters
                         current_voters_size = len(current_voters) + 1
-                        out.append(_write_iiqB(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark, current_voters_size) if current_voters_size < 128 else _write_iiq(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark) + uvarint(current_voters_size))
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiqB(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark, current_voters_size) if current_voters_size < 128 else _write_iiq(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark) + uvarint(current_voters_size))
                         for item_3 in current_voters:
-                            if version < 2 and (item_3.replica_directory_id != Uuid.ZERO):
-                                refuse()
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_i(item_3.replica_id), _write_16s(item_3.replica_directory_id) if version >= 2 else b"", _write_q(item_3.log_end_offset), _write_qq(item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp) if version >= 1 else b"", _write_B(tags), section)
+                            out += (_write_i16sqqqB(item_3.replica_id, item_3.replica_directory_id, item_3.log_end_offset, item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp, tags), section)
                         observers = item_2.observers
                         observers_size = len(observers) + 1
                         out.append(SIZES[observers_size] if observers_size < 128 else uvarint(observers_size))
                         for item_4 in observers:
-                            if version < 2 and (item_4.replica_directory_id != Uuid.ZERO):
-                                refuse()
                             tags_2, section_2 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (_write_i(item_4.replica_id), _write_16s(item_4.replica_directory_id) if version >= 2 else b"", _write_q(item_4.log_end_offset), _write_qq(item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp) if version >= 1 else b"", _write_B(tags_2), section_2)
+                            out += (_write_i16sqqqB(item_4.replica_id, item_4.replica_directory_id, item_4.log_end_offset, item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp, tags_2), section_2)
                         tags_3, section_3 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_3), section_3)
+                        out += (SIZES[tags_3], section_3)
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_4), section_4)
-                if version >= 2:
-                    nodes = self.nodes
-                    nodes_size = len(nodes) + 1
-                    out.append(SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
-                    for item_5 in nodes:
-                        if version < 2 and (item_5.node_id != 0):
-                            refuse()
-                        if version < 2 and (item_5.listeners is None or item_5.listeners):
-                            refuse()
-                        if version >= 2:
-                            listeners = item_5.listeners
-                            listeners_size = len(listeners) + 1
-                            out.append(_write_iB(item_5.node_id, listeners_size) if listeners_size < 128 else _write_i(item_5.node_id) + uvarint(listeners_size))
-                            for item_6 in listeners:
-                                if version < 2 and (item_6.name != ''):
-                                    refuse()
-                                if version < 2 and (item_6.host != ''):
-                                    refuse()
-                                if version < 2 and (item_6.port != 0):
-                                    refuse()
-                                if version >= 2:
-                                    name_raw = item_6.name.encode()
-                                    name_size = len(name_raw) + 1
-                                    host_raw = item_6.host.encode()
-                                    host_size = len(host_raw) + 1
-                                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_H(item_6.port))
-                                tags_5, section_5 = 0, b""
-                                if item_6.unknown_tagged_fields:
-                                    tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                                out += (_write_B(tags_5), section_5)
-                        tags_6, section_6 = 0, b""
-                        if item_5.unknown_tagged_fields:
-                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_B(tags_6), section_6)
+                    out += (SIZES[tags_4], section_4)
+                nodes = self.nodes
+                nodes_size = len(nodes) + 1
+                out.append(SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                for item_5 in nodes:
+                    listeners = item_5.listeners
+                    listeners_size = len(listeners) + 1
+                    out.append(_write_iB(item_5.node_id, listeners_size) if listeners_size < 128 else _write_i(item_5.node_id) + uvarint(listeners_size))
+                    for item_6 in listeners:
+                        name_raw = item_6.name.encode()
+                        name_size = len(name_raw) + 1
+                        host_raw = item_6.host.encode()
+                        host_size = len(host_raw) + 1
+                        tags_5, section_5 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_6.port, tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (SIZES[tags_6], section_6)
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_7), section_7)
+                out += (SIZES[tags_7], section_7)
+                return
+            if 0 <= version <= 1:
+                if self.nodes is None or self.nodes:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_hB(self.error_code, topics_size_2) if topics_size_2 < 128 else _write_h(self.error_code) + uvarint(topics_size_2))
+                for item_7 in topics_2:
+                    topic_name_raw_2 = item_7.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2) + 1
+                    partitions_2 = item_7.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_8 in partitions_2:
+                        current_voters_2 = item_8.current_voters
+                        current_voters_size_2 = len(current_voters_2) + 1
+                        out.append(_write_ihiiqB(item_8.partition_index, item_8.error_code, item_8.leader_id, item_8.leader_epoch, item_8.high_watermark, current_voters_size_2) if current_voters_size_2 < 128 else _write_ihiiq(item_8.partition_index, item_8.error_code, item_8.leader_id, item_8.leader_epoch, item_8.high_watermark) + uvarint(current_voters_size_2))
+                        for item_9 in current_voters_2:
+                            if item_9.replica_directory_id != Uuid.ZERO:
+                                refuse()
+                            tags_8, section_8 = 0, b""
+                            if item_9.unknown_tagged_fields:
+                                tags_8, section_8 = write_tags((), item_9.unknown_tagged_fields)
+                            out += (_write_iq(item_9.replica_id, item_9.log_end_offset), _write_qq(item_9.last_fetch_timestamp, item_9.last_caught_up_timestamp) if version >= 1 else b"", SIZES[tags_8], section_8)
+                        observers_2 = item_8.observers
+                        observers_size_2 = len(observers_2) + 1
+                        out.append(SIZES[observers_size_2] if observers_size_2 < 128 else uvarint(observers_size_2))
+                        for item_10 in observers_2:
+                            if item_10.replica_directory_id != Uuid.ZERO:
+                                refuse()
+                            tags_9, section_9 = 0, b""
+                            if item_10.unknown_tagged_fields:
+                                tags_9, section_9 = write_tags((), item_10.unknown_tagged_fields)
+                            out += (_write_iq(item_10.replica_id, item_10.log_end_offset), _write_qq(item_10.last_fetch_timestamp, item_10.last_caught_up_timestamp) if version >= 1 else b"", SIZES[tags_9], section_9)
+                        tags_10, section_10 = 0, b""
+                        if item_8.unknown_tagged_fields:
+                            tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
+                        out += (SIZES[tags_10], section_10)
+                    tags_11, section_11 = 0, b""
+                    if item_7.unknown_tagged_fields:
+                        tags_11, section_11 = write_tags((), item_7.unknown_tagged_fields)
+                    out += (SIZES[tags_11], section_11)
+                tags_12, section_12 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_12, section_12 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_12], section_12)
                 return
         except ENCODE_FAULTS:
             pass

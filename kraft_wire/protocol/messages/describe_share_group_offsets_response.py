@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,17 +17,18 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_iqi = struct.Struct(">iqi").unpack_from
-_read_q = struct.Struct(">q").unpack_from
+_read_iqihB = struct.Struct(">iqihB").unpack_from
+_read_iqiqhB = struct.Struct(">iqiqhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
-_write_iqi = struct.Struct(">iqi").pack
-_write_q = struct.Struct(">q").pack
+_write_iqih = struct.Struct(">iqih").pack
+_write_iqihB = struct.Struct(">iqihB").pack
+_write_iqiqh = struct.Struct(">iqiqh").pack
+_write_iqiqhB = struct.Struct(">iqiqhB").pack
 
 
 class DescribeShareGroupOffsetsResponsePartition(Structure, gc=False):
@@ -123,14 +124,16 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribeShareGroupOffsetsResponseGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -141,10 +144,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     topics: list[DescribeShareGroupOffsetsResponseTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -155,30 +160,23 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         topic_id, size = _read_16sB(data, pos)
                         pos += 17
                         partitions: list[DescribeShareGroupOffsetsResponsePartition]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         partitions = []
-                        for _ in range(size - 1):
-                            partition_index, start_offset, leader_epoch = _read_iqi(data, pos)
-                            pos += 16
-                            lag: int
-                            if version >= 1:
-                                lag_2, = _read_q(data, pos)
-                                pos += 8
-                                lag = lag_2
-                            else:
-                                lag = -1
-                            error_code, size = _read_hB(data, pos)
+                        for _ in rounds:
+                            partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(data, pos)
                             error_message: str | None
                             if 0 < size < 128:
-                                end = pos + 2 + size
-                                error_message = data[pos + 3:end].decode()
+                                end = pos + 26 + size
+                                error_message = data[pos + 27:end].decode()
                                 pos = end
                             elif size == 0:
                                 error_message = None
-                                pos = pos + 3
+                                pos += 27
                             else:
-                                error_message, pos = long_string(data, pos + 3, size)
+                                error_message, pos = long_string(data, pos + 27, size)
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
@@ -201,7 +199,7 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message_2 = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message_2, pos = long_string(data, pos + 3, size)
                     tags = data[pos]
@@ -217,6 +215,97 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return DescribeShareGroupOffsetsResponse(throttle_time_ms, groups, unknown_4), pos + 1
+            if version == 0:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                groups_2: list[DescribeShareGroupOffsetsResponseGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    topics_2: list[DescribeShareGroupOffsetsResponseTopic]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name_2, pos = long_string(data, pos + 1, size)
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: list[DescribeShareGroupOffsetsResponsePartition]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        partitions_2 = []
+                        for _ in rounds:
+                            partition_index_2, start_offset_2, leader_epoch_2, error_code_3, size = _read_iqihB(data, pos)
+                            error_message_3: str | None
+                            if 0 < size < 128:
+                                end = pos + 18 + size
+                                error_message_3 = data[pos + 19:end].decode()
+                                pos = end
+                            elif size == 0:
+                                error_message_3 = None
+                                pos += 19
+                            else:
+                                error_message_3, pos = long_string(data, pos + 19, size)
+                            tags = data[pos]
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            partitions_2.append(DescribeShareGroupOffsetsResponsePartition(partition_index_2, start_offset_2, leader_epoch_2, -1, error_code_3, error_message_3, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(DescribeShareGroupOffsetsResponseTopic(topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
+                    error_code_4, size = _read_hB(data, pos)
+                    error_message_4: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_4 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_4 = None
+                        pos += 3
+                    else:
+                        error_message_4, pos = long_string(data, pos + 3, size)
+                    tags = data[pos]
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups_2.append(DescribeShareGroupOffsetsResponseGroup(group_id_2, topics_2, error_code_4, error_message_4, unknown_7))
+                tags = data[pos]
+                unknown_8: UnknownTags = ()
+                if tags:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return DescribeShareGroupOffsetsResponse(throttle_time_ms_2, groups_2, unknown_8), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -224,7 +313,7 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
                 out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
@@ -250,11 +339,11 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iqi(item_3.partition_index, item_3.start_offset, item_3.leader_epoch), _write_q(item_3.lag) if version >= 1 else b"", _write_hB(item_3.error_code, error_message_size) if error_message_size < 128 else _write_h(item_3.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                            out += (_write_iqiqhB(item_3.partition_index, item_3.start_offset, item_3.leader_epoch, item_3.lag, item_3.error_code, error_message_size) if error_message_size < 128 else _write_iqiqh(item_3.partition_index, item_3.start_offset, item_3.leader_epoch, item_3.lag, item_3.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     if item.error_message is None:
                         error_message_raw_2 = b""
                         error_message_size_2 = 0
@@ -264,11 +353,57 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_B(tags_3), section_3)
+                    out += (_write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
+                return
+            if version == 0:
+                groups_2 = self.groups
+                groups_size_2 = len(groups_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                for item_4 in groups_2:
+                    group_id_raw_2 = item_4.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                    topics_2 = item_4.topics
+                    topics_size_2 = len(topics_2) + 1
+                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    for item_5 in topics_2:
+                        topic_name_raw_2 = item_5.topic_name.encode()
+                        topic_name_size_2 = len(topic_name_raw_2) + 1
+                        partitions_2 = item_5.partitions
+                        partitions_size_2 = len(partitions_2) + 1
+                        out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, _write_16sB(item_5.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_5.topic_id) + uvarint(partitions_size_2))
+                        for item_6 in partitions_2:
+                            if item_6.error_message is None:
+                                error_message_raw_3 = b""
+                                error_message_size_3 = 0
+                            else:
+                                error_message_raw_3 = item_6.error_message.encode()
+                                error_message_size_3 = len(error_message_raw_3) + 1
+                            tags_5, section_5 = 0, b""
+                            if item_6.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                            out += (_write_iqihB(item_6.partition_index, item_6.start_offset, item_6.leader_epoch, item_6.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_iqih(item_6.partition_index, item_6.start_offset, item_6.leader_epoch, item_6.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[tags_5], section_5)
+                        tags_6, section_6 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (SIZES[tags_6], section_6)
+                    if item_4.error_message is None:
+                        error_message_raw_4 = b""
+                        error_message_size_4 = 0
+                    else:
+                        error_message_raw_4 = item_4.error_message.encode()
+                        error_message_size_4 = len(error_message_raw_4) + 1
+                    tags_7, section_7 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (_write_hB(item_4.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_h(item_4.error_code) + string_size(error_message_size_4), error_message_raw_4, SIZES[tags_7], section_7)
+                tags_8, section_8 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_8], section_8)
                 return
         except ENCODE_FAULTS:
             pass

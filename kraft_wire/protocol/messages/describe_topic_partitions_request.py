@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -80,10 +80,12 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicRequest]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -141,7 +143,7 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_B(tags), section)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[tags], section)
                 cursor = self.cursor
                 out.append(_write_i(self.response_partition_limit))
                 if cursor is None:
@@ -156,7 +158,7 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

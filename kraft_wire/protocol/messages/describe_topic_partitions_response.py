@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
-from kraft_wire.protocol.fast_write import array_writers, string_size, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -143,10 +143,12 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[DescribeTopicPartitionsResponseTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     name: str | None
                     if 0 < size < 128:
@@ -155,16 +157,18 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         name = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         name, pos = long_string(data, pos + 3, size)
                     topic_id, is_internal, size = _read_16stB(data, pos)
                     pos += 18
                     partitions: list[DescribeTopicPartitionsResponsePartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
                         pos += 15
                         replica_nodes: tuple[int, ...]
@@ -292,7 +296,7 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_hiii(item_2.error_code, item_2.partition_index, item_2.leader_id, item_2.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i"), _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), _write_B(tags), section)
+                        out += (_write_hiii(item_2.error_code, item_2.partition_index, item_2.leader_id, item_2.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i"), _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -310,7 +314,7 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

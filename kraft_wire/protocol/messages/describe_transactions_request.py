@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class DescribeTransactionsRequest(Message, gc=False):
@@ -39,7 +36,10 @@ class DescribeTransactionsRequest(Message, gc=False):
                 size = data[0]
                 pos = 1
                 transactional_ids: tuple[str, ...]
-                transactional_ids, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    transactional_ids = ()
+                else:
+                    transactional_ids, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -58,7 +58,10 @@ class DescribeTransactionsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 transactional_ids: tuple[str, ...]
-                transactional_ids, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    transactional_ids = ()
+                else:
+                    transactional_ids, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -77,7 +80,7 @@ class DescribeTransactionsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(transactional_ids), _write_B(tags), section))
+                return b"".join((write_compact_strings(transactional_ids), SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

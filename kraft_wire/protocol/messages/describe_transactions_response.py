@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +16,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_iqqhB = struct.Struct(">iqqhB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -105,10 +104,12 @@ class DescribeTransactionsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 transaction_states: list[TransactionState]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 transaction_states = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     if 0 < size < 128:
                         end = pos + 2 + size
@@ -126,10 +127,12 @@ class DescribeTransactionsResponse(Message, gc=False):
                     transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, size = _read_iqqhB(data, pos)
                     pos += 23
                     topics: list[TopicData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -192,15 +195,15 @@ class DescribeTransactionsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

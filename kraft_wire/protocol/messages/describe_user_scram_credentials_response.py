@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +16,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_biB = struct.Struct(">biB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_biB = struct.Struct(">biB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -101,16 +100,18 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
                 pos += 1
                 results: list[DescribeUserScramCredentialsResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -126,16 +127,18 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message_2 = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message_2, pos = long_string(data, pos + 3, size)
                     size = data[pos]
                     pos += 1
                     credential_infos: list[CredentialInfo]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     credential_infos = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         mechanism, iterations, tags = _read_biB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -193,11 +196,11 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

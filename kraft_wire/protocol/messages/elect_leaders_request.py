@@ -6,21 +6,21 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_b = struct.Struct(">b").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
+_read_bi = struct.Struct(">bi").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
+_write_bi = struct.Struct(">bi").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -78,10 +78,12 @@ class ElectLeadersRequest(Message, gc=False):
                 if size == 0:
                     topic_partitions = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -110,22 +112,16 @@ class ElectLeadersRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
                 return ElectLeadersRequest(election_type, topic_partitions, timeout_ms, unknown_2), pos + 5
-            if 0 <= version <= 1:
-                election_type_2: int
-                if version >= 1:
-                    election_type_3, = _read_b(data, pos)
-                    pos += 1
-                    election_type_2 = election_type_3
-                else:
-                    election_type_2 = 0
-                size, = _read_i(data, pos)
-                pos += 4
+            if version == 1:
+                election_type_2, size = _read_bi(data, pos)
+                pos += 5
                 topic_partitions_2: list[TopicPartitions] | None
                 if size < 0:
                     topic_partitions_2 = None
                 else:
+                    rounds = range(check_count(data, pos, size))
                     topic_partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -140,6 +136,30 @@ class ElectLeadersRequest(Message, gc=False):
                         topic_partitions_2.append(TopicPartitions(topic_2, partitions_2))
                 timeout_ms_2, = _read_i(data, pos)
                 return ElectLeadersRequest(election_type_2, topic_partitions_2, timeout_ms_2), pos + 4
+            if version == 0:
+                size, = _read_i(data, pos)
+                pos += 4
+                topic_partitions_3: list[TopicPartitions] | None
+                if size < 0:
+                    topic_partitions_3 = None
+                else:
+                    rounds = range(check_count(data, pos, size))
+                    topic_partitions_3 = []
+                    for _ in rounds:
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_3: tuple[int, ...]
+                        partitions_3, pos = read_numbers(data, pos, size, "i")
+                        topic_partitions_3.append(TopicPartitions(topic_3, partitions_3))
+                timeout_ms_3, = _read_i(data, pos)
+                return ElectLeadersRequest(0, topic_partitions_3, timeout_ms_3), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -162,27 +182,44 @@ class ElectLeadersRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 out += (_write_iB(self.timeout_ms, tags_2), section_2)
                 return
-            if 0 <= version <= 1:
-                if version < 1 and (self.election_type != 0):
-                    refuse()
+            if version == 1:
                 topic_partitions_2 = self.topic_partitions
                 if topic_partitions_2 is None:
                     topic_partitions_2, topic_partitions_size_2 = [], -1
                 else:
                     topic_partitions_size_2 = len(topic_partitions_2)
-                out += (_write_b(self.election_type) if version >= 1 else b"", _write_i(topic_partitions_size_2))
+                out.append(_write_bi(self.election_type, topic_partitions_size_2))
                 for item_2 in topic_partitions_2:
                     topic_raw_2 = item_2.topic.encode()
                     topic_size_2 = len(topic_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partitions, "i"))
+                if self.unknown_tagged_fields:
+                    refuse()
+                out.append(_write_i(self.timeout_ms))
+                return
+            if version == 0:
+                if self.election_type != 0:
+                    refuse()
+                topic_partitions_3 = self.topic_partitions
+                if topic_partitions_3 is None:
+                    topic_partitions_3, topic_partitions_size_3 = [], -1
+                else:
+                    topic_partitions_size_3 = len(topic_partitions_3)
+                out.append(_write_i(topic_partitions_size_3))
+                for item_3 in topic_partitions_3:
+                    topic_raw_3 = item_3.topic.encode()
+                    topic_size_3 = len(topic_raw_3)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(topic_size_3), topic_raw_3, write_numbers(item_3.partitions, "i"))
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_i(self.timeout_ms))

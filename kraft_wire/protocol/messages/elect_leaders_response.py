@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,12 +17,15 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihh = struct.Struct(">ihh").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ihi = struct.Struct(">ihi").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_ihh = struct.Struct(">ihh").pack
+_write_ihi = struct.Struct(">ihi").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class PartitionResult(Structure, gc=False):
@@ -91,10 +94,12 @@ class ElectLeadersResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 replica_election_results: list[ReplicaElectionResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 replica_election_results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -105,10 +110,12 @@ class ElectLeadersResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partition_result: list[PartitionResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partition_result = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_id, error_code_2, size = _read_ihB(data, pos)
                         error_message: str | None
                         if 0 < size < 128:
@@ -117,7 +124,7 @@ class ElectLeadersResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message, pos = long_string(data, pos + 7, size)
                         tags = data[pos]
@@ -140,21 +147,13 @@ class ElectLeadersResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ElectLeadersResponse(throttle_time_ms, error_code, replica_election_results, unknown_3), pos + 1
-            if 0 <= version <= 1:
-                throttle_time_ms_2, = _read_i(data, pos)
-                pos += 4
-                error_code_3: int
-                if version >= 1:
-                    error_code_4, = _read_h(data, pos)
-                    pos += 2
-                    error_code_3 = error_code_4
-                else:
-                    error_code_3 = 0
-                size, = _read_i(data, pos)
-                pos += 4
+            if version == 1:
+                throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
+                pos += 10
                 replica_election_results_2: list[ReplicaElectionResult]
+                rounds = range(check_count(data, pos, size))
                 replica_election_results_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -165,9 +164,10 @@ class ElectLeadersResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partition_result_2: list[PartitionResult]
+                    rounds = range(check_count(data, pos, size))
                     partition_result_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_id_2, error_code_5, size = _read_ihh(data, pos)
+                    for _ in rounds:
+                        partition_id_2, error_code_4, size = _read_ihh(data, pos)
                         error_message_2: str | None
                         if size >= 0:
                             end = pos + 8 + size
@@ -175,11 +175,44 @@ class ElectLeadersResponse(Message, gc=False):
                             pos = end
                         else:
                             error_message_2 = None
-                            pos = pos + 8
-                        partition_result_2.append(PartitionResult(partition_id_2, error_code_5, error_message_2))
+                            pos += 8
+                        partition_result_2.append(PartitionResult(partition_id_2, error_code_4, error_message_2))
                     replica_election_results_2.append(ReplicaElectionResult(topic_2, partition_result_2))
                 if pos <= len(data):
                     return ElectLeadersResponse(throttle_time_ms_2, error_code_3, replica_election_results_2), pos
+            if version == 0:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                replica_election_results_3: list[ReplicaElectionResult]
+                rounds = range(check_count(data, pos, size))
+                replica_election_results_3 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partition_result_3: list[PartitionResult]
+                    rounds = range(check_count(data, pos, size))
+                    partition_result_3 = []
+                    for _ in rounds:
+                        partition_id_3, error_code_5, size = _read_ihh(data, pos)
+                        error_message_3: str | None
+                        if size >= 0:
+                            end = pos + 8 + size
+                            error_message_3 = data[pos + 8:end].decode()
+                            pos = end
+                        else:
+                            error_message_3 = None
+                            pos += 8
+                        partition_result_3.append(PartitionResult(partition_id_3, error_code_5, error_message_3))
+                    replica_election_results_3.append(ReplicaElectionResult(topic_3, partition_result_3))
+                if pos <= len(data):
+                    return ElectLeadersResponse(throttle_time_ms_3, 0, replica_election_results_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -207,22 +240,20 @@ class ElectLeadersResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_id, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_id, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section)
+                        out += (_write_ihB(item_2.partition_id, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_id, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 0 <= version <= 1:
-                if version < 1 and (self.error_code != 0):
-                    refuse()
+            if version == 1:
                 replica_election_results_2 = self.replica_election_results
                 replica_election_results_size_2 = len(replica_election_results_2)
-                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 1 else b"", _write_i(replica_election_results_size_2))
+                out.append(_write_ihi(self.throttle_time_ms, self.error_code, replica_election_results_size_2))
                 for item_3 in replica_election_results_2:
                     topic_raw_2 = item_3.topic.encode()
                     topic_size_2 = len(topic_raw_2)
@@ -240,6 +271,33 @@ class ElectLeadersResponse(Message, gc=False):
                             refuse()
                         out += (_write_ihh(item_4.partition_id, item_4.error_code, error_message_size_2), error_message_raw_2)
                     if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+            if version == 0:
+                if self.error_code != 0:
+                    refuse()
+                replica_election_results_3 = self.replica_election_results
+                replica_election_results_size_3 = len(replica_election_results_3)
+                out.append(_write_ii(self.throttle_time_ms, replica_election_results_size_3))
+                for item_5 in replica_election_results_3:
+                    topic_raw_3 = item_5.topic.encode()
+                    topic_size_3 = len(topic_raw_3)
+                    partition_result_3 = item_5.partition_result
+                    partition_result_size_3 = len(partition_result_3)
+                    out += (_write_h(topic_size_3), topic_raw_3, _write_i(partition_result_size_3))
+                    for item_6 in partition_result_3:
+                        if item_6.error_message is None:
+                            error_message_raw_3 = b""
+                            error_message_size_3 = -1
+                        else:
+                            error_message_raw_3 = item_6.error_message.encode()
+                            error_message_size_3 = len(error_message_raw_3)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_ihh(item_6.partition_id, item_6.error_code, error_message_size_3), error_message_raw_3)
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_i = struct.Struct(">i").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
 _read_iiiB = struct.Struct(">iiiB").unpack_from
 _read_iiii = struct.Struct(">iiii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
@@ -141,16 +140,18 @@ class EndQuorumEpochRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 pos += 1
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -161,17 +162,21 @@ class EndQuorumEpochRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, leader_id, leader_epoch, size = _read_iiiB(data, pos)
                         pos += 13
                         preferred_candidates: list[ReplicaInfo]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         preferred_candidates = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             candidate_id, candidate_directory_id, tags = _read_i16sB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -196,10 +201,12 @@ class EndQuorumEpochRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 leader_endpoints: list[LeaderEndpoint]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 leader_endpoints = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -236,12 +243,13 @@ class EndQuorumEpochRequest(Message, gc=False):
                     pos = end
                 else:
                     cluster_id_2 = None
-                    pos = pos + 2
+                    pos += 2
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[TopicData]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -252,8 +260,9 @@ class EndQuorumEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index_2, leader_id_2, leader_epoch_2, size = _read_iiii(data, pos)
                         pos += 16
                         preferred_successors: tuple[int, ...]
@@ -296,11 +305,11 @@ class EndQuorumEpochRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 leader_endpoints = self.leader_endpoints
                 leader_endpoints_size = len(leader_endpoints) + 1
                 out.append(SIZES[leader_endpoints_size] if leader_endpoints_size < 128 else uvarint(leader_endpoints_size))
@@ -316,7 +325,7 @@ class EndQuorumEpochRequest(Message, gc=False):
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_5), section_5)
+                out += (SIZES[tags_5], section_5)
                 return
             if version == 0:
                 if self.cluster_id is None:

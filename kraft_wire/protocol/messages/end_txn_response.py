@@ -13,10 +13,11 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_ih = struct.Struct(">ih").unpack_from
-_read_qh = struct.Struct(">qh").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ihB = struct.Struct(">ihB").unpack_from
+_read_ihqhB = struct.Struct(">ihqhB").unpack_from
 _write_ih = struct.Struct(">ih").pack
-_write_qh = struct.Struct(">qh").pack
+_write_ihB = struct.Struct(">ihB").pack
+_write_ihqhB = struct.Struct(">ihqhB").pack
 
 
 class EndTxnResponse(Message, gc=False):
@@ -48,28 +49,21 @@ class EndTxnResponse(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> EndTxnResponse:
         try:
-            if 3 <= version <= 5:
-                throttle_time_ms, error_code = _read_ih(data, 0)
-                pos = 6
-                producer_id: int
-                producer_epoch: int
-                if version >= 5:
-                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
-                    pos += 10
-                    producer_id = producer_id_2
-                    producer_epoch = producer_epoch_2
-                else:
-                    producer_id = -1
-                    producer_epoch = -1
-                tags = data[pos]
+            if version == 5:
+                throttle_time_ms, error_code, producer_id, producer_epoch, tags = _read_ihqhB(data, 0)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown = read_unknown_tags(data, 17, tags)[0]
                 return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown)
+            if 3 <= version <= 4:
+                throttle_time_ms_2, error_code_2, tags = _read_ihB(data, 0)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2 = read_unknown_tags(data, 7, tags)[0]
+                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1, unknown_2)
             if 0 <= version <= 2:
-                throttle_time_ms_2, error_code_2 = _read_ih(data, 0)
-                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1)
+                throttle_time_ms_3, error_code_3 = _read_ih(data, 0)
+                return EndTxnResponse(throttle_time_ms_3, error_code_3, -1, -1)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -78,28 +72,23 @@ class EndTxnResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[EndTxnResponse, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
-                throttle_time_ms, error_code = _read_ih(data, pos)
-                pos += 6
-                producer_id: int
-                producer_epoch: int
-                if version >= 5:
-                    producer_id_2, producer_epoch_2 = _read_qh(data, pos)
-                    pos += 10
-                    producer_id = producer_id_2
-                    producer_epoch = producer_epoch_2
-                else:
-                    producer_id = -1
-                    producer_epoch = -1
-                tags = data[pos]
+            if version == 5:
+                throttle_time_ms, error_code, producer_id, producer_epoch, tags = _read_ihqhB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown), pos + 17
+            if 3 <= version <= 4:
+                throttle_time_ms_2, error_code_2, tags = _read_ihB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 7, tags)
+                    pos -= 7
+                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1, unknown_2), pos + 7
             if 0 <= version <= 2:
-                throttle_time_ms_2, error_code_2 = _read_ih(data, pos)
-                return EndTxnResponse(throttle_time_ms_2, error_code_2, -1, -1), pos + 6
+                throttle_time_ms_3, error_code_3 = _read_ih(data, pos)
+                return EndTxnResponse(throttle_time_ms_3, error_code_3, -1, -1), pos + 6
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -107,11 +96,16 @@ class EndTxnResponse(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 3 <= version <= 5:
+            if version == 5:
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ih(self.throttle_time_ms, self.error_code), _write_qh(self.producer_id, self.producer_epoch) if version >= 5 else b"", _write_B(tags), section))
+                return b"".join((_write_ihqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags), section))
+            if 3 <= version <= 4:
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags_2), section_2))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_size, read_unknown_tags, refuse
@@ -12,8 +11,6 @@ from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.varint import uvarint
-
-_write_B = struct.Struct(">B").pack
 
 
 class EnvelopeRequest(Message, gc=False):
@@ -151,7 +148,7 @@ class EnvelopeRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size), request_data_raw, SIZES[request_principal_size] if request_principal_size < 128 else uvarint(request_principal_size), request_principal_raw, SIZES[client_host_address_size] if client_host_address_size < 128 else uvarint(client_host_address_size), client_host_address_raw, _write_B(tags), section))
+                return b"".join((SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size), request_data_raw, SIZES[request_principal_size] if request_principal_size < 128 else uvarint(request_principal_size), request_principal_raw, SIZES[client_host_address_size] if client_host_address_size < 128 else uvarint(client_host_address_size), client_host_address_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_count, check_tag_count, long_array, long_count, long_string, long_uvarint, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, check_tag_count, long_array, long_rounds, long_string, long_tag, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,24 +16,29 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16s = struct.Struct(">16s").unpack_from
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _read_iiibiiB = struct.Struct(">iiibiiB").unpack_from
 _read_iiiib = struct.Struct(">iiiib").unpack_from
+_read_iiiibiiB = struct.Struct(">iiiibiiB").unpack_from
 _read_iiqiqiB = struct.Struct(">iiqiqiB").unpack_from
-_read_iq = struct.Struct(">iq").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiibii = struct.Struct(">iiibii").pack
 _write_iiibiiB = struct.Struct(">iiibiiB").pack
 _write_iiiib = struct.Struct(">iiiib").pack
+_write_iiiibii = struct.Struct(">iiiibii").pack
+_write_iiiibiiB = struct.Struct(">iiiibiiB").pack
 _write_iiqiqiB = struct.Struct(">iiqiqiB").pack
-_write_iq = struct.Struct(">iq").pack
+_write_iqB = struct.Struct(">iqB").pack
 _write_q = struct.Struct(">q").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
@@ -181,47 +186,25 @@ class FetchRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchRequest, int]:
         start = pos
         try:
-            if 12 <= version <= 18:
-                replica_id: int
-                if version <= 14:
-                    replica_id_2, = _read_i(data, pos)
-                    pos += 4
-                    replica_id = replica_id_2
-                else:
-                    replica_id = -1
+            if 15 <= version <= 18:
                 max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, size = _read_iiibiiB(data, pos)
                 pos += 22
                 topics: list[FetchTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
-                    topic: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            topic_2, pos = long_string(data, pos + 1, size)
-                        topic = topic_2
-                    else:
-                        topic = ''
-                    topic_id: Uuid
-                    if version >= 13:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
                     partitions: list[FetchPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags = _read_iiqiqiB(data, pos)
                         pos += 33
                         replica_directory_id: Uuid
@@ -232,33 +215,29 @@ class FetchRequest(Message, gc=False):
                         if tags:
                             if tags > 127:
                                 tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] = []
+                            others: list[tuple[int, bytes]] | None = None
                             for _ in range(tags):
-                                tag = data[pos]
-                                pos += 1
-                                if tag > 127:
-                                    tag, pos = long_uvarint(data, pos)
-                                size = data[pos]
-                                pos += 1
-                                if size > 127:
-                                    size, pos = long_uvarint(data, pos)
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
                                 if tag == 0 and version >= 17:
-                                    replica_directory_id_2 = data[pos : pos + 16]
+                                    replica_directory_id, = _read_16s(data, pos)
                                     pos += 16
-                                    replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
+                                    replica_directory_id = as_uuid(Uuid, replica_directory_id)
                                 elif tag == 1 and version >= 18:
-                                    high_watermark_2, = _read_q(data, pos)
+                                    high_watermark, = _read_q(data, pos)
                                     pos += 8
-                                    high_watermark = high_watermark_2
                                 elif tag < 2:
                                     refuse()
                                 else:
+                                    if others is None:
+                                        others = []
                                     end = pos + size
                                     others.append((tag, data[pos:end]))
                                     pos = end
-                            unknown = tuple(others)
-                            if pos > len(data):
-                                refuse()
+                            if others:
+                                unknown = tuple(others)
                         partitions.append(FetchPartition(partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, replica_directory_id, high_watermark, unknown))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
@@ -266,35 +245,18 @@ class FetchRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(FetchTopic(topic, topic_id, partitions, unknown_2))
+                    topics.append(FetchTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data = []
-                for _ in range(size - 1):
-                    topic_3: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_4 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            topic_4, pos = long_string(data, pos + 1, size)
-                        topic_3 = topic_4
-                    else:
-                        topic_3 = ''
-                    topic_id_3: Uuid
-                    if version >= 13:
-                        topic_id_4 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id_3 = as_uuid(Uuid, topic_id_4)
-                    else:
-                        topic_id_3 = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
                     partitions_2: tuple[int, ...]
                     if 0 < size < SHORT:
                         partitions_2 = _read_array_i[size](data, pos)
@@ -307,7 +269,7 @@ class FetchRequest(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    forgotten_topics_data.append(ForgottenTopic(topic_3, topic_id_3, partitions_2, unknown_3))
+                    forgotten_topics_data.append(ForgottenTopic('', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -325,143 +287,268 @@ class FetchRequest(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] = []
+                    others_2: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
-                            cluster_id_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                cluster_id = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                cluster_id = None
+                                pos += 1
+                            else:
+                                cluster_id, pos = long_string(data, pos + 1, size)
+                        elif tag == 1:
+                            replica_id, replica_epoch, tags = _read_iqB(data, pos)
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            replica_state = ReplicaState(replica_id, replica_epoch, unknown_5)
+                            pos += 13
+                        elif tag < 2:
+                            refuse()
+                        else:
+                            if others_2 is None:
+                                others_2 = []
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    if others_2:
+                        unknown_4 = tuple(others_2)
+                if pos <= len(data):
+                    return FetchRequest(cluster_id, -1, replica_state, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_4), pos
+            if 12 <= version <= 14:
+                replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2, session_epoch_2, size = _read_iiiibiiB(data, pos)
+                pos += 26
+                topics_2: list[FetchTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    topic: str
+                    if version <= 12:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                    else:
+                        topic = ''
+                    topic_id_3: Uuid
+                    if version >= 13:
+                        topic_id_3, = _read_16s(data, pos)
+                        pos += 16
+                        topic_id_3 = as_uuid(Uuid, topic_id_3)
+                    else:
+                        topic_id_3 = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partitions_3: list[FetchPartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2, tags = _read_iiqiqiB(data, pos)
+                        pos += 33
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_3: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag < 2:
+                                    refuse()
+                                else:
+                                    if others_3 is None:
+                                        others_3 = []
+                                    end = pos + size
+                                    others_3.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_3:
+                                unknown_6 = tuple(others_3)
+                        partitions_3.append(FetchPartition(partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807, unknown_6))
+                    tags = data[pos]
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(FetchTopic(topic, topic_id_3, partitions_3, unknown_7))
+                size = data[pos]
+                pos += 1
+                forgotten_topics_data_2: list[ForgottenTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                forgotten_topics_data_2 = []
+                for _ in rounds:
+                    topic_2: str
+                    if version <= 12:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_2, pos = long_string(data, pos + 1, size)
+                    else:
+                        topic_2 = ''
+                    topic_id_4: Uuid
+                    if version >= 13:
+                        topic_id_4, = _read_16s(data, pos)
+                        pos += 16
+                        topic_id_4 = as_uuid(Uuid, topic_id_4)
+                    else:
+                        topic_id_4 = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partitions_4: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_4 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_4, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_8: UnknownTags = ()
+                    if tags:
+                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    forgotten_topics_data_2.append(ForgottenTopic(topic_2, topic_id_4, partitions_4, unknown_8))
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    rack_id_2, pos = long_string(data, pos + 1, size)
+                tags = data[pos]
+                pos += 1
+                cluster_id_2: str | None
+                cluster_id_2 = None
+                unknown_9: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_4: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
+                            size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
                                 cluster_id_2 = data[pos + 1:end].decode()
                                 pos = end
                             elif size == 0:
                                 cluster_id_2 = None
-                                pos = pos + 1
+                                pos += 1
                             else:
                                 cluster_id_2, pos = long_string(data, pos + 1, size)
-                            cluster_id = cluster_id_2
-                        elif tag == 1 and version >= 15:
-                            replica_id_3: int
-                            replica_epoch: int
-                            if version >= 15:
-                                replica_id_4, replica_epoch_2 = _read_iq(data, pos)
-                                pos += 12
-                                replica_id_3 = replica_id_4
-                                replica_epoch = replica_epoch_2
-                            else:
-                                replica_id_3 = -1
-                                replica_epoch = -1
-                            tags = data[pos]
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            replica_state_2 = ReplicaState(replica_id_3, replica_epoch, unknown_5)
-                            pos += 1
-                            replica_state = replica_state_2
                         elif tag < 2:
                             refuse()
                         else:
+                            if others_4 is None:
+                                others_4 = []
                             end = pos + size
-                            others_2.append((tag, data[pos:end]))
+                            others_4.append((tag, data[pos:end]))
                             pos = end
-                    unknown_4 = tuple(others_2)
-                    if pos > len(data):
-                        refuse()
-                return FetchRequest(cluster_id, replica_id, replica_state, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_4), pos
+                    if others_4:
+                        unknown_9 = tuple(others_4)
+                if pos <= len(data):
+                    return FetchRequest(cluster_id_2, replica_id_2, ReplicaState(), max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2, rack_id_2, unknown_9), pos
             if 4 <= version <= 11:
-                replica_id_5, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2 = _read_iiiib(data, pos)
+                replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3 = _read_iiiib(data, pos)
                 pos += 17
-                session_id_2: int
-                session_epoch_2: int
+                session_id_3: int
+                session_epoch_3: int
                 if version >= 7:
                     session_id_3, session_epoch_3 = _read_ii(data, pos)
                     pos += 8
-                    session_id_2 = session_id_3
-                    session_epoch_2 = session_epoch_3
                 else:
-                    session_id_2 = 0
-                    session_epoch_2 = -1
+                    session_id_3 = 0
+                    session_epoch_3 = -1
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_2: list[FetchTopic]
-                topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                topics_3: list[FetchTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        topic_5 = data[pos + 2:end].decode()
+                        topic_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_3: list[FetchPartition]
-                    partitions_3 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_2, = _read_i(data, pos)
+                    partitions_5: list[FetchPartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_5 = []
+                    for _ in rounds:
+                        partition_3, = _read_i(data, pos)
                         pos += 4
-                        current_leader_epoch_2: int
+                        current_leader_epoch_3: int
                         if version >= 9:
                             current_leader_epoch_3, = _read_i(data, pos)
                             pos += 4
-                            current_leader_epoch_2 = current_leader_epoch_3
                         else:
-                            current_leader_epoch_2 = -1
-                        fetch_offset_2, = _read_q(data, pos)
+                            current_leader_epoch_3 = -1
+                        fetch_offset_3, = _read_q(data, pos)
                         pos += 8
-                        log_start_offset_2: int
+                        log_start_offset_3: int
                         if version >= 5:
                             log_start_offset_3, = _read_q(data, pos)
                             pos += 8
-                            log_start_offset_2 = log_start_offset_3
                         else:
-                            log_start_offset_2 = -1
-                        partition_max_bytes_2, = _read_i(data, pos)
+                            log_start_offset_3 = -1
+                        partition_max_bytes_3, = _read_i(data, pos)
                         pos += 4
-                        partitions_3.append(FetchPartition(partition_2, current_leader_epoch_2, fetch_offset_2, -1, log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807))
-                    topics_2.append(FetchTopic(topic_5, Uuid.ZERO, partitions_3))
-                forgotten_topics_data_2: list[ForgottenTopic]
+                        partitions_5.append(FetchPartition(partition_3, current_leader_epoch_3, fetch_offset_3, -1, log_start_offset_3, partition_max_bytes_3, Uuid.ZERO, 9223372036854775807))
+                    topics_3.append(FetchTopic(topic_3, Uuid.ZERO, partitions_5))
+                forgotten_topics_data_3: list[ForgottenTopic]
                 if version >= 7:
                     size, = _read_i(data, pos)
                     pos += 4
-                    forgotten_topics_data_3: list[ForgottenTopic]
+                    rounds = range(check_count(data, pos, size))
                     forgotten_topics_data_3 = []
-                    for _ in range(check_count(data, pos, size)):
-                        topic_6: str
-                        if version >= 7:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
-                                topic_7 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                refuse()
-                            topic_6 = topic_7
+                    for _ in rounds:
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            topic_4 = data[pos + 2:end].decode()
+                            pos = end
                         else:
-                            topic_6 = ''
-                        partitions_4: tuple[int, ...]
-                        if version >= 7:
-                            size, = _read_i(data, pos)
-                            pos += 4
-                            partitions_5: tuple[int, ...]
-                            partitions_5, pos = read_numbers(data, pos, size, "i")
-                            partitions_4 = partitions_5
-                        else:
-                            partitions_4 = ()
-                        forgotten_topics_data_3.append(ForgottenTopic(topic_6, Uuid.ZERO, partitions_4))
-                    forgotten_topics_data_2 = forgotten_topics_data_3
+                            refuse()
+                        size, = _read_i(data, pos)
+                        pos += 4
+                        partitions_6: tuple[int, ...]
+                        partitions_6, pos = read_numbers(data, pos, size, "i")
+                        forgotten_topics_data_3.append(ForgottenTopic(topic_4, Uuid.ZERO, partitions_6))
                 else:
-                    forgotten_topics_data_2 = []
-                rack_id_2: str
+                    forgotten_topics_data_3 = []
+                rack_id_3: str
                 if version >= 11:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -470,11 +557,10 @@ class FetchRequest(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    rack_id_2 = rack_id_3
                 else:
-                    rack_id_2 = ''
+                    rack_id_3 = ''
                 if pos <= len(data):
-                    return FetchRequest(None, replica_id_5, ReplicaState(), max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2, rack_id_2), pos
+                    return FetchRequest(None, replica_id_3, ReplicaState(), max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3, session_id_3, session_epoch_3, topics_3, forgotten_topics_data_3, rack_id_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -482,22 +568,16 @@ class FetchRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 12 <= version <= 18:
-                if version > 14 and (self.replica_id != -1):
-                    refuse()
-                if version < 15 and (self.replica_state != _DEFAULT_ReplicaState):
+            if 15 <= version <= 18:
+                if self.replica_id != -1:
                     refuse()
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (_write_i(self.replica_id) if version <= 14 else b"", _write_iiibiiB(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch, topics_size) if topics_size < 128 else _write_iiibii(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch) + uvarint(topics_size))
+                out.append(_write_iiibiiB(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch, topics_size) if topics_size < 128 else _write_iiibii(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch) + uvarint(topics_size))
                 for item in topics:
-                    if version <= 12:
-                        topic_raw = item.topic.encode()
-                        topic_size = len(topic_raw) + 1
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields or version >= 17 and (item_2.replica_directory_id != Uuid.ZERO) or version >= 18 and (item_2.high_watermark != 9223372036854775807):
@@ -511,84 +591,120 @@ class FetchRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
                 out.append(SIZES[forgotten_topics_data_size] if forgotten_topics_data_size < 128 else uvarint(forgotten_topics_data_size))
                 for item_3 in forgotten_topics_data:
-                    if version <= 12:
-                        topic_raw_2 = item_3.topic.encode()
-                        topic_size_2 = len(topic_raw_2) + 1
-                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2)
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_16s(item_3.topic_id) if version >= 13 else b"", _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
+                    out += (_write_16s(item_3.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
                 rack_id_raw = self.rack_id.encode()
                 rack_id_size = len(rack_id_raw) + 1
                 tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields or self.cluster_id is not None or version >= 15 and (self.replica_state != _DEFAULT_ReplicaState):
+                if self.unknown_tagged_fields or self.cluster_id is not None or self.replica_state != _DEFAULT_ReplicaState:
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw = self.cluster_id.encode()
                         cluster_id_size = len(cluster_id_raw) + 1
                         known_2.append((0, b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw))))
-                    if version >= 15 and (self.replica_state != _DEFAULT_ReplicaState):
+                    if self.replica_state != _DEFAULT_ReplicaState:
                         replica_state = self.replica_state
-                        if version < 15 and (replica_state.replica_id != -1):
-                            refuse()
-                        if version < 15 and (replica_state.replica_epoch != -1):
-                            refuse()
                         tags_5, section_5 = 0, b""
                         if replica_state.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), replica_state.unknown_tagged_fields)
-                        known_2.append((1, b"".join((_write_iq(replica_state.replica_id, replica_state.replica_epoch) if version >= 15 else b"", _write_B(tags_5), section_5))))
+                        known_2.append((1, b"".join((_write_iqB(replica_state.replica_id, replica_state.replica_epoch, tags_5), section_5))))
                     tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_B(tags_4), section_4)
+                out += (SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[tags_4], section_4)
+                return
+            if 12 <= version <= 14:
+                if self.replica_state != _DEFAULT_ReplicaState:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_iiiibiiB(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch, topics_size_2) if topics_size_2 < 128 else _write_iiiibii(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch) + uvarint(topics_size_2))
+                for item_4 in topics_2:
+                    if version <= 12:
+                        topic_raw = item_4.topic.encode()
+                        topic_size = len(topic_raw) + 1
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    partitions_3 = item_4.partitions
+                    partitions_size_3 = len(partitions_3) + 1
+                    out += (_write_16s(item_4.topic_id) if version >= 13 else b"", SIZES[partitions_size_3] if partitions_size_3 < 128 else uvarint(partitions_size_3))
+                    for item_5 in partitions_3:
+                        tags_6, section_6 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_iiqiqiB(item_5.partition, item_5.current_leader_epoch, item_5.fetch_offset, item_5.last_fetched_epoch, item_5.log_start_offset, item_5.partition_max_bytes, tags_6), section_6)
+                    tags_7, section_7 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_7], section_7)
+                forgotten_topics_data_2 = self.forgotten_topics_data
+                forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
+                out.append(SIZES[forgotten_topics_data_size_2] if forgotten_topics_data_size_2 < 128 else uvarint(forgotten_topics_data_size_2))
+                for item_6 in forgotten_topics_data_2:
+                    if version <= 12:
+                        topic_raw_2 = item_6.topic.encode()
+                        topic_size_2 = len(topic_raw_2) + 1
+                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2)
+                    partitions_4 = item_6.partitions
+                    partitions_size_4 = len(partitions_4) + 1
+                    tags_8, section_8 = 0, b""
+                    if item_6.unknown_tagged_fields:
+                        tags_8, section_8 = write_tags((), item_6.unknown_tagged_fields)
+                    out += (_write_16s(item_6.topic_id) if version >= 13 else b"", _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_8], section_8)
+                rack_id_raw_2 = self.rack_id.encode()
+                rack_id_size_2 = len(rack_id_raw_2) + 1
+                tags_9, section_9 = 0, b""
+                if self.unknown_tagged_fields or self.cluster_id is not None:
+                    known_3: list[tuple[int, bytes]] = []
+                    if self.cluster_id is not None:
+                        cluster_id_raw_2 = self.cluster_id.encode()
+                        cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                        known_3.append((0, b"".join((SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2))))
+                    tags_9, section_9 = write_tags(known_3, self.unknown_tagged_fields)
+                out += (SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, SIZES[tags_9], section_9)
                 return
             if 4 <= version <= 11:
                 if self.replica_state != _DEFAULT_ReplicaState:
                     refuse()
                 if version < 7 and (self.forgotten_topics_data is None or self.forgotten_topics_data):
                     refuse()
-                topics_2 = self.topics
-                topics_size_2 = len(topics_2)
-                out += (_write_iiiib(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level), _write_ii(self.session_id, self.session_epoch) if version >= 7 else b"", _write_i(topics_size_2))
-                for item_4 in topics_2:
-                    topic_raw_3 = item_4.topic.encode()
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out += (_write_iiiib(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level), _write_ii(self.session_id, self.session_epoch) if version >= 7 else b"", _write_i(topics_size_3))
+                for item_7 in topics_3:
+                    topic_raw_3 = item_7.topic.encode()
                     topic_size_3 = len(topic_raw_3)
-                    partitions_3 = item_4.partitions
-                    partitions_size_3 = len(partitions_3)
-                    out += (_write_h(topic_size_3), topic_raw_3, _write_i(partitions_size_3))
-                    for item_5 in partitions_3:
-                        if item_5.last_fetched_epoch != -1:
+                    partitions_5 = item_7.partitions
+                    partitions_size_5 = len(partitions_5)
+                    out += (_write_h(topic_size_3), topic_raw_3, _write_i(partitions_size_5))
+                    for item_8 in partitions_5:
+                        if item_8.last_fetched_epoch != -1:
                             refuse()
-                        if item_5.unknown_tagged_fields:
+                        if item_8.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_5.partition), _write_i(item_5.current_leader_epoch) if version >= 9 else b"", _write_q(item_5.fetch_offset), _write_q(item_5.log_start_offset) if version >= 5 else b"", _write_i(item_5.partition_max_bytes))
-                    if item_4.unknown_tagged_fields:
+                        out += (_write_i(item_8.partition), _write_i(item_8.current_leader_epoch) if version >= 9 else b"", _write_q(item_8.fetch_offset), _write_q(item_8.log_start_offset) if version >= 5 else b"", _write_i(item_8.partition_max_bytes))
+                    if item_7.unknown_tagged_fields:
                         refuse()
                 if version >= 7:
-                    forgotten_topics_data_2 = self.forgotten_topics_data
-                    forgotten_topics_data_size_2 = len(forgotten_topics_data_2)
-                    out.append(_write_i(forgotten_topics_data_size_2))
-                    for item_6 in forgotten_topics_data_2:
-                        if version < 7 and (item_6.partitions is None or item_6.partitions):
+                    forgotten_topics_data_3 = self.forgotten_topics_data
+                    forgotten_topics_data_size_3 = len(forgotten_topics_data_3)
+                    out.append(_write_i(forgotten_topics_data_size_3))
+                    for item_9 in forgotten_topics_data_3:
+                        topic_raw_4 = item_9.topic.encode()
+                        topic_size_4 = len(topic_raw_4)
+                        if item_9.unknown_tagged_fields:
                             refuse()
-                        if version >= 7:
-                            topic_raw_4 = item_6.topic.encode()
-                            topic_size_4 = len(topic_raw_4)
-                            out += (_write_h(topic_size_4), topic_raw_4)
-                        if version >= 7:
-                            out.append(write_numbers(item_6.partitions, "i"))
-                        if item_6.unknown_tagged_fields:
-                            refuse()
+                        out += (_write_h(topic_size_4), topic_raw_4, write_numbers(item_9.partitions, "i"))
                 if version >= 11:
-                    rack_id_raw_2 = self.rack_id.encode()
-                    rack_id_size_2 = len(rack_id_raw_2)
-                    out += (_write_h(rack_id_size_2), rack_id_raw_2)
+                    rack_id_raw_3 = self.rack_id.encode()
+                    rack_id_size_3 = len(rack_id_raw_3)
+                    out += (_write_h(rack_id_size_3), rack_id_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, check_tag_count, long_count, long_size, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,6 +16,8 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16s = struct.Struct(">16s").unpack_from
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -30,7 +32,7 @@ _read_qiB = struct.Struct(">qiB").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
@@ -229,50 +231,37 @@ class FetchResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchResponse, int]:
         start = pos
         try:
-            if 12 <= version <= 18:
+            if 16 <= version <= 18:
                 throttle_time_ms, error_code, session_id, size = _read_ihiB(data, pos)
                 pos += 11
                 responses: list[FetchableTopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
-                    topic: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            topic_2, pos = long_string(data, pos + 1, size)
-                        topic = topic_2
-                    else:
-                        topic = ''
-                    topic_id: Uuid
-                    if version >= 13:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, high_watermark, last_stable_offset, log_start_offset, size = _read_ihqqqB(data, pos)
                         pos += 31
                         aborted_transactions: list[AbortedTransaction] | None
                         if size == 0:
                             aborted_transactions = None
                         else:
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
                             aborted_transactions = []
-                            for _ in range(size - 1):
+                            for _ in rounds:
                                 producer_id, first_offset, tags = _read_qqB(data, pos)
                                 unknown: UnknownTags = ()
                                 if tags:
@@ -303,52 +292,46 @@ class FetchResponse(Message, gc=False):
                         if tags:
                             if tags > 127:
                                 tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] = []
+                            others: list[tuple[int, bytes]] | None = None
                             for _ in range(tags):
-                                tag = data[pos]
-                                pos += 1
-                                if tag > 127:
-                                    tag, pos = long_uvarint(data, pos)
-                                size = data[pos]
-                                pos += 1
-                                if size > 127:
-                                    size, pos = long_uvarint(data, pos)
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
                                 if tag == 0:
                                     epoch, end_offset, tags = _read_iqB(data, pos)
                                     unknown_3: UnknownTags = ()
                                     if tags:
                                         unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
                                         pos -= 13
-                                    diverging_epoch_2 = EpochEndOffset(epoch, end_offset, unknown_3)
+                                    diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
                                     pos += 13
-                                    diverging_epoch = diverging_epoch_2
                                 elif tag == 1:
                                     leader_id, leader_epoch, tags = _read_iiB(data, pos)
                                     unknown_4: UnknownTags = ()
                                     if tags:
                                         unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
                                         pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_4)
+                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_4)
                                     pos += 9
-                                    current_leader = current_leader_2
                                 elif tag == 2:
                                     end_offset_2, epoch_2, tags = _read_qiB(data, pos)
                                     unknown_5: UnknownTags = ()
                                     if tags:
                                         unknown_5, pos = read_unknown_tags(data, pos + 13, tags)
                                         pos -= 13
-                                    snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_5)
+                                    snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
                                     pos += 13
-                                    snapshot_id = snapshot_id_2
                                 elif tag < 3:
                                     refuse()
                                 else:
+                                    if others is None:
+                                        others = []
                                     end = pos + size
                                     others.append((tag, data[pos:end]))
                                     pos = end
-                            unknown_2 = tuple(others)
-                            if pos > len(data):
-                                refuse()
+                            if others:
+                                unknown_2 = tuple(others)
                         partitions.append(PartitionData(partition_index, error_code_2, high_watermark, last_stable_offset, log_start_offset, diverging_epoch, current_leader, snapshot_id, aborted_transactions, preferred_read_replica, records, unknown_2))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
@@ -356,7 +339,7 @@ class FetchResponse(Message, gc=False):
                         unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(FetchableTopicResponse(topic, topic_id, partitions, unknown_6))
+                    responses.append(FetchableTopicResponse('', as_uuid(Uuid, topic_id), partitions, unknown_6))
                 tags = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -365,144 +348,278 @@ class FetchResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] = []
+                    others_2: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
-                        if tag == 0 and version >= 16:
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
                             size = data[pos]
                             pos += 1
-                            node_endpoints_2: list[NodeEndpoint]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            node_endpoints_2 = []
-                            for _ in range(size - 1):
-                                node_id: int
-                                host: str
-                                port: int
-                                rack: str | None
-                                if version >= 16:
-                                    node_id_2, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 5, size)
-                                    port_2, size = _read_iB(data, pos)
-                                    rack_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        rack_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        rack_2 = None
-                                        pos = pos + 5
-                                    else:
-                                        rack_2, pos = long_string(data, pos + 5, size)
-                                    node_id = node_id_2
-                                    host = host_2
-                                    port = port_2
-                                    rack = rack_2
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints = []
+                            for _ in rounds:
+                                node_id, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host = data[pos + 5:end].decode()
+                                    pos = end
                                 else:
-                                    node_id = 0
-                                    host = ''
-                                    port = 0
+                                    host, pos = long_string(data, pos + 5, size)
+                                port, size = _read_iB(data, pos)
+                                rack: str | None
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    rack = data[pos + 5:end].decode()
+                                    pos = end
+                                elif size == 0:
                                     rack = None
+                                    pos += 5
+                                else:
+                                    rack, pos = long_string(data, pos + 5, size)
                                 tags = data[pos]
                                 unknown_8: UnknownTags = ()
                                 if tags:
                                     unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, rack, unknown_8))
-                            node_endpoints = node_endpoints_2
+                                node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_8))
                         elif tag < 1:
                             refuse()
                         else:
+                            if others_2 is None:
+                                others_2 = []
                             end = pos + size
                             others_2.append((tag, data[pos:end]))
                             pos = end
-                    unknown_7 = tuple(others_2)
-                    if pos > len(data):
-                        refuse()
-                return FetchResponse(throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7), pos
-            if 4 <= version <= 11:
-                throttle_time_ms_2, = _read_i(data, pos)
-                pos += 4
-                error_code_3: int
-                session_id_2: int
-                if version >= 7:
-                    error_code_4, session_id_3 = _read_hi(data, pos)
-                    pos += 6
-                    error_code_3 = error_code_4
-                    session_id_2 = session_id_3
+                    if others_2:
+                        unknown_7 = tuple(others_2)
+                if pos <= len(data):
+                    return FetchResponse(throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7), pos
+            if 12 <= version <= 15:
+                throttle_time_ms_2, error_code_3, session_id_2, size = _read_ihiB(data, pos)
+                pos += 11
+                responses_2: list[FetchableTopicResponse]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
                 else:
-                    error_code_3 = 0
-                    session_id_2 = 0
+                    rounds, pos = long_rounds(data, pos, size)
+                responses_2 = []
+                for _ in rounds:
+                    topic: str
+                    if version <= 12:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                    else:
+                        topic = ''
+                    topic_id_2: Uuid
+                    if version >= 13:
+                        topic_id_2, = _read_16s(data, pos)
+                        pos += 16
+                        topic_id_2 = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id_2 = Uuid.ZERO
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2, log_start_offset_2, size = _read_ihqqqB(data, pos)
+                        pos += 31
+                        aborted_transactions_2: list[AbortedTransaction] | None
+                        if size == 0:
+                            aborted_transactions_2 = None
+                        else:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            aborted_transactions_2 = []
+                            for _ in rounds:
+                                producer_id_2, first_offset_2, tags = _read_qqB(data, pos)
+                                unknown_9: UnknownTags = ()
+                                if tags:
+                                    unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
+                                    pos -= 17
+                                pos += 17
+                                aborted_transactions_2.append(AbortedTransaction(producer_id_2, first_offset_2, unknown_9))
+                        preferred_read_replica_2, size = _read_iB(data, pos)
+                        pos += 5
+                        records_2: bytes | None
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            records_2 = data[pos:end]
+                            pos = end
+                        else:
+                            records_2 = None
+                        tags = data[pos]
+                        pos += 1
+                        diverging_epoch_2: EpochEndOffset
+                        diverging_epoch_2 = EpochEndOffset()
+                        current_leader_2: LeaderIdAndEpoch
+                        current_leader_2 = LeaderIdAndEpoch()
+                        snapshot_id_2: SnapshotId
+                        snapshot_id_2 = SnapshotId()
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_3: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    epoch_3, end_offset_3, tags = _read_iqB(data, pos)
+                                    unknown_11: UnknownTags = ()
+                                    if tags:
+                                        unknown_11, pos = read_unknown_tags(data, pos + 13, tags)
+                                        pos -= 13
+                                    diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_11)
+                                    pos += 13
+                                elif tag == 1:
+                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                    unknown_12: UnknownTags = ()
+                                    if tags:
+                                        unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
+                                        pos -= 9
+                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_12)
+                                    pos += 9
+                                elif tag == 2:
+                                    end_offset_4, epoch_4, tags = _read_qiB(data, pos)
+                                    unknown_13: UnknownTags = ()
+                                    if tags:
+                                        unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
+                                        pos -= 13
+                                    snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
+                                    pos += 13
+                                elif tag < 3:
+                                    refuse()
+                                else:
+                                    if others_3 is None:
+                                        others_3 = []
+                                    end = pos + size
+                                    others_3.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_3:
+                                unknown_10 = tuple(others_3)
+                        partitions_2.append(PartitionData(partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2, log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2, aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10))
+                    tags = data[pos]
+                    unknown_14: UnknownTags = ()
+                    if tags:
+                        unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses_2.append(FetchableTopicResponse(topic, topic_id_2, partitions_2, unknown_14))
+                tags = data[pos]
+                pos += 1
+                unknown_15: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_4: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag < 1:
+                            refuse()
+                        else:
+                            if others_4 is None:
+                                others_4 = []
+                            end = pos + size
+                            others_4.append((tag, data[pos:end]))
+                            pos = end
+                    if others_4:
+                        unknown_15 = tuple(others_4)
+                if pos <= len(data):
+                    return FetchResponse(throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15), pos
+            if 4 <= version <= 11:
+                throttle_time_ms_3, = _read_i(data, pos)
+                pos += 4
+                error_code_5: int
+                session_id_3: int
+                if version >= 7:
+                    error_code_5, session_id_3 = _read_hi(data, pos)
+                    pos += 6
+                else:
+                    error_code_5 = 0
+                    session_id_3 = 0
                 size, = _read_i(data, pos)
                 pos += 4
-                responses_2: list[FetchableTopicResponse]
-                responses_2 = []
-                for _ in range(check_count(data, pos, size)):
+                responses_3: list[FetchableTopicResponse]
+                rounds = range(check_count(data, pos, size))
+                responses_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        topic_3 = data[pos + 2:end].decode()
+                        topic_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_2: list[PartitionData]
-                    partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_index_2, error_code_5, high_watermark_2, last_stable_offset_2 = _read_ihqq(data, pos)
+                    partitions_3: list[PartitionData]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(data, pos)
                         pos += 22
-                        log_start_offset_2: int
+                        log_start_offset_3: int
                         if version >= 5:
                             log_start_offset_3, = _read_q(data, pos)
                             pos += 8
-                            log_start_offset_2 = log_start_offset_3
                         else:
-                            log_start_offset_2 = -1
+                            log_start_offset_3 = -1
                         size, = _read_i(data, pos)
                         pos += 4
-                        aborted_transactions_2: list[AbortedTransaction] | None
+                        aborted_transactions_3: list[AbortedTransaction] | None
                         if size < 0:
-                            aborted_transactions_2 = None
+                            aborted_transactions_3 = None
                         else:
-                            aborted_transactions_2 = []
-                            for _ in range(check_count(data, pos, size)):
-                                producer_id_2, first_offset_2 = _read_qq(data, pos)
+                            rounds = range(check_count(data, pos, size))
+                            aborted_transactions_3 = []
+                            for _ in rounds:
+                                producer_id_3, first_offset_3 = _read_qq(data, pos)
                                 pos += 16
-                                aborted_transactions_2.append(AbortedTransaction(producer_id_2, first_offset_2))
-                        preferred_read_replica_2: int
+                                aborted_transactions_3.append(AbortedTransaction(producer_id_3, first_offset_3))
+                        preferred_read_replica_3: int
                         if version >= 11:
                             preferred_read_replica_3, = _read_i(data, pos)
                             pos += 4
-                            preferred_read_replica_2 = preferred_read_replica_3
                         else:
-                            preferred_read_replica_2 = -1
+                            preferred_read_replica_3 = -1
                         size, = _read_i(data, pos)
                         pos += 4
-                        records_2: bytes | None
+                        records_3: bytes | None
                         if size >= 0:
                             end = pos + size
-                            records_2 = data[pos:end]
+                            records_3 = data[pos:end]
                             pos = end
                         else:
-                            records_2 = None
-                        partitions_2.append(PartitionData(partition_index_2, error_code_5, high_watermark_2, last_stable_offset_2, log_start_offset_2, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(), aborted_transactions_2, preferred_read_replica_2, records_2))
-                    responses_2.append(FetchableTopicResponse(topic_3, Uuid.ZERO, partitions_2))
+                            records_3 = None
+                        partitions_3.append(PartitionData(partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3, log_start_offset_3, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(), aborted_transactions_3, preferred_read_replica_3, records_3))
+                    responses_3.append(FetchableTopicResponse(topic_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return FetchResponse(throttle_time_ms_2, error_code_3, session_id_2, responses_2, []), pos
+                    return FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3, []), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -510,20 +627,14 @@ class FetchResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 12 <= version <= 18:
-                if version < 16 and (self.node_endpoints is None or self.node_endpoints):
-                    refuse()
+            if 16 <= version <= 18:
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out.append(_write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size) if responses_size < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.session_id) + uvarint(responses_size))
                 for item in responses:
-                    if version <= 12:
-                        topic_raw = item.topic.encode()
-                        topic_size = len(topic_raw) + 1
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
                     for item_2 in partitions:
                         aborted_transactions = item_2.aborted_transactions
                         if aborted_transactions is None:
@@ -564,89 +675,143 @@ class FetchResponse(Message, gc=False):
                                     tags_5, section_5 = write_tags((), snapshot_id.unknown_tagged_fields)
                                 known.append((2, b"".join((_write_qiB(snapshot_id.end_offset, snapshot_id.epoch, tags_5), section_5))))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_iB(item_2.preferred_read_replica, records_size) if records_size < 128 else _write_i(item_2.preferred_read_replica) + uvarint(records_size), records_raw, _write_B(tags_2), section_2)
+                        out += (_write_iB(item_2.preferred_read_replica, records_size) if records_size < 128 else _write_i(item_2.preferred_read_replica) + uvarint(records_size), records_raw, SIZES[tags_2], section_2)
                     tags_6, section_6 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_6), section_6)
+                    out += (SIZES[tags_6], section_6)
                 tags_7, section_7 = 0, b""
-                if self.unknown_tagged_fields or version >= 16 and (self.node_endpoints is None or self.node_endpoints):
+                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
-                    if version >= 16 and (self.node_endpoints is None or self.node_endpoints):
+                    if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
                         node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
                         for item_4 in node_endpoints:
-                            if version < 16 and (item_4.node_id != 0):
-                                refuse()
-                            if version < 16 and (item_4.host != ''):
-                                refuse()
-                            if version < 16 and (item_4.port != 0):
-                                refuse()
-                            if version < 16 and (item_4.rack is not None):
-                                refuse()
-                            if version >= 16:
-                                host_raw = item_4.host.encode()
-                                host_size = len(host_raw) + 1
-                                if item_4.rack is None:
-                                    rack_raw = b""
-                                    rack_size = 0
-                                else:
-                                    rack_raw = item_4.rack.encode()
-                                    rack_size = len(rack_raw) + 1
-                                node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw)
+                            host_raw = item_4.host.encode()
+                            host_size = len(host_raw) + 1
+                            if item_4.rack is None:
+                                rack_raw = b""
+                                rack_size = 0
+                            else:
+                                rack_raw = item_4.rack.encode()
+                                rack_size = len(rack_raw) + 1
                             tags_8, section_8 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_B(tags_8), section_8)
+                            node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_8], section_8)
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_7, section_7 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (_write_B(tags_7), section_7)
+                out += (SIZES[tags_7], section_7)
+                return
+            if 12 <= version <= 15:
+                if self.node_endpoints is None or self.node_endpoints:
+                    refuse()
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2) + 1
+                out.append(_write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size_2) if responses_size_2 < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.session_id) + uvarint(responses_size_2))
+                for item_5 in responses_2:
+                    if version <= 12:
+                        topic_raw = item_5.topic.encode()
+                        topic_size = len(topic_raw) + 1
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
+                    partitions_2 = item_5.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (_write_16s(item_5.topic_id) if version >= 13 else b"", SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_6 in partitions_2:
+                        aborted_transactions_2 = item_6.aborted_transactions
+                        if aborted_transactions_2 is None:
+                            aborted_transactions_2, aborted_transactions_size_2 = [], 0
+                        else:
+                            aborted_transactions_size_2 = len(aborted_transactions_2) + 1
+                        out.append(_write_ihqqqB(item_6.partition_index, item_6.error_code, item_6.high_watermark, item_6.last_stable_offset, item_6.log_start_offset, aborted_transactions_size_2) if aborted_transactions_size_2 < 128 else _write_ihqqq(item_6.partition_index, item_6.error_code, item_6.high_watermark, item_6.last_stable_offset, item_6.log_start_offset) + uvarint(aborted_transactions_size_2))
+                        for item_7 in aborted_transactions_2:
+                            tags_9, section_9 = 0, b""
+                            if item_7.unknown_tagged_fields:
+                                tags_9, section_9 = write_tags((), item_7.unknown_tagged_fields)
+                            out += (_write_qqB(item_7.producer_id, item_7.first_offset, tags_9), section_9)
+                        if item_6.records is None:
+                            records_raw_2 = b""
+                            records_size_2 = 0
+                        else:
+                            records_raw_2 = item_6.records
+                            records_size_2 = len(records_raw_2) + 1
+                        tags_10, section_10 = 0, b""
+                        if item_6.unknown_tagged_fields or item_6.diverging_epoch != _DEFAULT_EpochEndOffset or item_6.current_leader != _DEFAULT_LeaderIdAndEpoch or item_6.snapshot_id != _DEFAULT_SnapshotId:
+                            known_3: list[tuple[int, bytes]] = []
+                            if item_6.diverging_epoch != _DEFAULT_EpochEndOffset:
+                                diverging_epoch_2 = item_6.diverging_epoch
+                                tags_11, section_11 = 0, b""
+                                if diverging_epoch_2.unknown_tagged_fields:
+                                    tags_11, section_11 = write_tags((), diverging_epoch_2.unknown_tagged_fields)
+                                known_3.append((0, b"".join((_write_iqB(diverging_epoch_2.epoch, diverging_epoch_2.end_offset, tags_11), section_11))))
+                            if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                                current_leader_2 = item_6.current_leader
+                                tags_12, section_12 = 0, b""
+                                if current_leader_2.unknown_tagged_fields:
+                                    tags_12, section_12 = write_tags((), current_leader_2.unknown_tagged_fields)
+                                known_3.append((1, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_12), section_12))))
+                            if item_6.snapshot_id != _DEFAULT_SnapshotId:
+                                snapshot_id_2 = item_6.snapshot_id
+                                tags_13, section_13 = 0, b""
+                                if snapshot_id_2.unknown_tagged_fields:
+                                    tags_13, section_13 = write_tags((), snapshot_id_2.unknown_tagged_fields)
+                                known_3.append((2, b"".join((_write_qiB(snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_13), section_13))))
+                            tags_10, section_10 = write_tags(known_3, item_6.unknown_tagged_fields)
+                        out += (_write_iB(item_6.preferred_read_replica, records_size_2) if records_size_2 < 128 else _write_i(item_6.preferred_read_replica) + uvarint(records_size_2), records_raw_2, SIZES[tags_10], section_10)
+                    tags_14, section_14 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_14, section_14 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (SIZES[tags_14], section_14)
+                tags_15, section_15 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_15, section_15 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_15], section_15)
                 return
             if 4 <= version <= 11:
                 if version < 7 and (self.session_id != 0):
                     refuse()
                 if self.node_endpoints is None or self.node_endpoints:
                     refuse()
-                responses_2 = self.responses
-                responses_size_2 = len(responses_2)
-                out += (_write_i(self.throttle_time_ms), _write_hi(self.error_code, self.session_id) if version >= 7 else b"", _write_i(responses_size_2))
-                for item_5 in responses_2:
-                    topic_raw_2 = item_5.topic.encode()
+                responses_3 = self.responses
+                responses_size_3 = len(responses_3)
+                out += (_write_i(self.throttle_time_ms), _write_hi(self.error_code, self.session_id) if version >= 7 else b"", _write_i(responses_size_3))
+                for item_8 in responses_3:
+                    topic_raw_2 = item_8.topic.encode()
                     topic_size_2 = len(topic_raw_2)
-                    partitions_2 = item_5.partitions
-                    partitions_size_2 = len(partitions_2)
-                    out += (_write_h(topic_size_2), topic_raw_2, _write_i(partitions_size_2))
-                    for item_6 in partitions_2:
-                        if item_6.diverging_epoch != _DEFAULT_EpochEndOffset:
+                    partitions_3 = item_8.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_h(topic_size_2), topic_raw_2, _write_i(partitions_size_3))
+                    for item_9 in partitions_3:
+                        if item_9.diverging_epoch != _DEFAULT_EpochEndOffset:
                             refuse()
-                        if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                        if item_9.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             refuse()
-                        if item_6.snapshot_id != _DEFAULT_SnapshotId:
+                        if item_9.snapshot_id != _DEFAULT_SnapshotId:
                             refuse()
-                        if version < 11 and (item_6.preferred_read_replica != -1):
+                        if version < 11 and (item_9.preferred_read_replica != -1):
                             refuse()
-                        aborted_transactions_2 = item_6.aborted_transactions
-                        if aborted_transactions_2 is None:
-                            aborted_transactions_2, aborted_transactions_size_2 = [], -1
+                        aborted_transactions_3 = item_9.aborted_transactions
+                        if aborted_transactions_3 is None:
+                            aborted_transactions_3, aborted_transactions_size_3 = [], -1
                         else:
-                            aborted_transactions_size_2 = len(aborted_transactions_2)
-                        out += (_write_ihqq(item_6.partition_index, item_6.error_code, item_6.high_watermark, item_6.last_stable_offset), _write_q(item_6.log_start_offset) if version >= 5 else b"", _write_i(aborted_transactions_size_2))
-                        for item_7 in aborted_transactions_2:
-                            if item_7.unknown_tagged_fields:
+                            aborted_transactions_size_3 = len(aborted_transactions_3)
+                        out += (_write_ihqq(item_9.partition_index, item_9.error_code, item_9.high_watermark, item_9.last_stable_offset), _write_q(item_9.log_start_offset) if version >= 5 else b"", _write_i(aborted_transactions_size_3))
+                        for item_10 in aborted_transactions_3:
+                            if item_10.unknown_tagged_fields:
                                 refuse()
-                            out.append(_write_qq(item_7.producer_id, item_7.first_offset))
-                        if item_6.records is None:
-                            records_raw_2 = b""
-                            records_size_2 = -1
+                            out.append(_write_qq(item_10.producer_id, item_10.first_offset))
+                        if item_9.records is None:
+                            records_raw_3 = b""
+                            records_size_3 = -1
                         else:
-                            records_raw_2 = item_6.records
-                            records_size_2 = len(records_raw_2)
-                        if item_6.unknown_tagged_fields:
+                            records_raw_3 = item_9.records
+                            records_size_3 = len(records_raw_3)
+                        if item_9.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_6.preferred_read_replica) if version >= 11 else b"", _write_i(records_size_2), records_raw_2)
-                    if item_5.unknown_tagged_fields:
+                        out += (_write_i(item_9.preferred_read_replica) if version >= 11 else b"", _write_i(records_size_3), records_raw_3)
+                    if item_8.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,11 +16,11 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16s = struct.Struct(">16s").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
 _write_iiqiB = struct.Struct(">iiqiB").pack
@@ -118,10 +118,12 @@ class FetchSnapshotRequest(Message, gc=False):
                 replica_id, max_bytes, size = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -132,10 +134,12 @@ class FetchSnapshotRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionSnapshot]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -150,29 +154,26 @@ class FetchSnapshotRequest(Message, gc=False):
                         if tags:
                             if tags > 127:
                                 tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] = []
+                            others: list[tuple[int, bytes]] | None = None
                             for _ in range(tags):
-                                tag = data[pos]
-                                pos += 1
-                                if tag > 127:
-                                    tag, pos = long_uvarint(data, pos)
-                                size = data[pos]
-                                pos += 1
-                                if size > 127:
-                                    size, pos = long_uvarint(data, pos)
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
                                 if tag == 0 and version >= 1:
-                                    replica_directory_id_2 = data[pos : pos + 16]
+                                    replica_directory_id, = _read_16s(data, pos)
                                     pos += 16
-                                    replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
+                                    replica_directory_id = as_uuid(Uuid, replica_directory_id)
                                 elif tag < 1:
                                     refuse()
                                 else:
+                                    if others is None:
+                                        others = []
                                     end = pos + size
                                     others.append((tag, data[pos:end]))
                                     pos = end
-                            unknown_2 = tuple(others)
-                            if pos > len(data):
-                                refuse()
+                            if others:
+                                unknown_2 = tuple(others)
                         partitions.append(PartitionSnapshot(partition, current_leader_epoch, snapshot_id, position, replica_directory_id, unknown_2))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
@@ -189,39 +190,35 @@ class FetchSnapshotRequest(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] = []
+                    others_2: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
-                            cluster_id_2: str | None
                             if 0 < size < 128:
                                 end = pos + size
-                                cluster_id_2 = data[pos + 1:end].decode()
+                                cluster_id = data[pos + 1:end].decode()
                                 pos = end
                             elif size == 0:
-                                cluster_id_2 = None
-                                pos = pos + 1
+                                cluster_id = None
+                                pos += 1
                             else:
-                                cluster_id_2, pos = long_string(data, pos + 1, size)
-                            cluster_id = cluster_id_2
+                                cluster_id, pos = long_string(data, pos + 1, size)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others_2 is None:
+                                others_2 = []
                             end = pos + size
                             others_2.append((tag, data[pos:end]))
                             pos = end
-                    unknown_4 = tuple(others_2)
-                    if pos > len(data):
-                        refuse()
-                return FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4), pos
+                    if others_2:
+                        unknown_4 = tuple(others_2)
+                if pos <= len(data):
+                    return FetchSnapshotRequest(cluster_id, replica_id, max_bytes, topics, unknown_4), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -254,7 +251,7 @@ class FetchSnapshotRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields or self.cluster_id is not None:
                     known_2: list[tuple[int, bytes]] = []
@@ -263,7 +260,7 @@ class FetchSnapshotRequest(Message, gc=False):
                         cluster_id_size = len(cluster_id_raw) + 1
                         known_2.append((0, b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw))))
                     tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

@@ -8,21 +8,20 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_size, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_H = struct.Struct(">H").unpack_from
+_read_HB = struct.Struct(">HB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ihqiB = struct.Struct(">ihqiB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
-_write_B = struct.Struct(">B").pack
-_write_H = struct.Struct(">H").pack
+_write_HB = struct.Struct(">HB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -161,14 +160,16 @@ class FetchSnapshotResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FetchSnapshotResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicSnapshot]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -179,10 +180,12 @@ class FetchSnapshotResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionSnapshot]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -208,34 +211,30 @@ class FetchSnapshotResponse(Message, gc=False):
                         if tags:
                             if tags > 127:
                                 tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] = []
+                            others: list[tuple[int, bytes]] | None = None
                             for _ in range(tags):
-                                tag = data[pos]
-                                pos += 1
-                                if tag > 127:
-                                    tag, pos = long_uvarint(data, pos)
-                                size = data[pos]
-                                pos += 1
-                                if size > 127:
-                                    size, pos = long_uvarint(data, pos)
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
                                 if tag == 0:
                                     leader_id, leader_epoch, tags = _read_iiB(data, pos)
                                     unknown_3: UnknownTags = ()
                                     if tags:
                                         unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
                                         pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
                                     pos += 9
-                                    current_leader = current_leader_2
                                 elif tag < 1:
                                     refuse()
                                 else:
+                                    if others is None:
+                                        others = []
                                     end = pos + size
                                     others.append((tag, data[pos:end]))
                                     pos = end
-                            unknown_2 = tuple(others)
-                            if pos > len(data):
-                                refuse()
+                            if others:
+                                unknown_2 = tuple(others)
                         partitions.append(PartitionSnapshot(index, error_code_2, snapshot_id, current_leader, size_2, position, unaligned_records, unknown_2))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
@@ -252,62 +251,154 @@ class FetchSnapshotResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] = []
+                    others_2: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
-                        if tag == 0 and version >= 1:
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
                             size = data[pos]
                             pos += 1
-                            node_endpoints_2: list[NodeEndpoint]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            node_endpoints_2 = []
-                            for _ in range(size - 1):
-                                node_id: int
-                                host: str
-                                port: int
-                                if version >= 1:
-                                    node_id_2, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 5, size)
-                                    port_2, = _read_H(data, pos)
-                                    pos += 2
-                                    node_id = node_id_2
-                                    host = host_2
-                                    port = port_2
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints = []
+                            for _ in rounds:
+                                node_id, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host = data[pos + 5:end].decode()
+                                    pos = end
                                 else:
-                                    node_id = 0
-                                    host = ''
-                                    port = 0
-                                tags = data[pos]
+                                    host, pos = long_string(data, pos + 5, size)
+                                port, tags = _read_HB(data, pos)
                                 unknown_6: UnknownTags = ()
                                 if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_6))
-                            node_endpoints = node_endpoints_2
+                                    unknown_6, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_6))
                         elif tag < 1:
                             refuse()
                         else:
+                            if others_2 is None:
+                                others_2 = []
                             end = pos + size
                             others_2.append((tag, data[pos:end]))
                             pos = end
-                    unknown_5 = tuple(others_2)
-                    if pos > len(data):
-                        refuse()
-                return FetchSnapshotResponse(throttle_time_ms, error_code, topics, node_endpoints, unknown_5), pos
+                    if others_2:
+                        unknown_5 = tuple(others_2)
+                if pos <= len(data):
+                    return FetchSnapshotResponse(throttle_time_ms, error_code, topics, node_endpoints, unknown_5), pos
+            if version == 0:
+                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
+                pos += 7
+                topics_2: list[TopicSnapshot]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[PartitionSnapshot]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        index_2, error_code_4, end_offset_2, epoch_2, tags = _read_ihqiB(data, pos)
+                        unknown_7: UnknownTags = ()
+                        if tags:
+                            unknown_7, pos = read_unknown_tags(data, pos + 19, tags)
+                            pos -= 19
+                        snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_7)
+                        size_3, position_2, size = _read_qqB(data, pos + 19)
+                        pos += 36
+                        unaligned_records_2: bytes | None
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            unaligned_records_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        pos += 1
+                        current_leader_2: LeaderIdAndEpoch
+                        current_leader_2 = LeaderIdAndEpoch()
+                        unknown_8: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_3: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                    unknown_9: UnknownTags = ()
+                                    if tags:
+                                        unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
+                                        pos -= 9
+                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_9)
+                                    pos += 9
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_3 is None:
+                                        others_3 = []
+                                    end = pos + size
+                                    others_3.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_3:
+                                unknown_8 = tuple(others_3)
+                        partitions_2.append(PartitionSnapshot(index_2, error_code_4, snapshot_id_2, current_leader_2, size_3, position_2, unaligned_records_2, unknown_8))
+                    tags = data[pos]
+                    unknown_10: UnknownTags = ()
+                    if tags:
+                        unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TopicSnapshot(name_2, partitions_2, unknown_10))
+                tags = data[pos]
+                pos += 1
+                unknown_11: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_4: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag < 1:
+                            refuse()
+                        else:
+                            if others_4 is None:
+                                others_4 = []
+                            end = pos + size
+                            others_4.append((tag, data[pos:end]))
+                            pos = end
+                    if others_4:
+                        unknown_11 = tuple(others_4)
+                if pos <= len(data):
+                    return FetchSnapshotResponse(throttle_time_ms_2, error_code_3, topics_2, [], unknown_11), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -315,9 +406,7 @@ class FetchSnapshotResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version < 1 and (self.node_endpoints is None or self.node_endpoints):
-                    refuse()
+            if version == 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size) if topics_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size))
@@ -346,37 +435,70 @@ class FetchSnapshotResponse(Message, gc=False):
                                     tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
                                 known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_3), section_3))))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_ihqiB(item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qqB(item_2.size, item_2.position, unaligned_records_size) if unaligned_records_size < 128 else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size), unaligned_records_raw, _write_B(tags_2), section_2)
+                        out += (_write_ihqiB(item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qqB(item_2.size, item_2.position, unaligned_records_size) if unaligned_records_size < 128 else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size), unaligned_records_raw, SIZES[tags_2], section_2)
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_4), section_4)
+                    out += (SIZES[tags_4], section_4)
                 tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields or version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
-                    if version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                    if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
                         node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
                         for item_3 in node_endpoints:
-                            if version < 1 and (item_3.node_id != 0):
-                                refuse()
-                            if version < 1 and (item_3.host != ''):
-                                refuse()
-                            if version < 1 and (item_3.port != 0):
-                                refuse()
-                            if version >= 1:
-                                host_raw = item_3.host.encode()
-                                host_size = len(host_raw) + 1
-                                node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_H(item_3.port))
+                            host_raw = item_3.host.encode()
+                            host_size = len(host_raw) + 1
                             tags_6, section_6 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_3.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_B(tags_6), section_6)
+                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_6), section_6)
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (_write_B(tags_5), section_5)
+                out += (SIZES[tags_5], section_5)
+                return
+            if version == 0:
+                if self.node_endpoints is None or self.node_endpoints:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size_2) if topics_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size_2))
+                for item_4 in topics_2:
+                    name_raw_2 = item_4.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_5 in partitions_2:
+                        snapshot_id_2 = item_5.snapshot_id
+                        tags_7, section_7 = 0, b""
+                        if snapshot_id_2.unknown_tagged_fields:
+                            tags_7, section_7 = write_tags((), snapshot_id_2.unknown_tagged_fields)
+                        if item_5.unaligned_records is None:
+                            refuse()
+                        unaligned_records_raw_2 = item_5.unaligned_records
+                        unaligned_records_size_2 = len(unaligned_records_raw_2) + 1
+                        tags_8, section_8 = 0, b""
+                        if item_5.unknown_tagged_fields or item_5.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                            known_3: list[tuple[int, bytes]] = []
+                            if item_5.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                                current_leader_2 = item_5.current_leader
+                                tags_9, section_9 = 0, b""
+                                if current_leader_2.unknown_tagged_fields:
+                                    tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
+                                known_3.append((0, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9), section_9))))
+                            tags_8, section_8 = write_tags(known_3, item_5.unknown_tagged_fields)
+                        out += (_write_ihqiB(item_5.index, item_5.error_code, snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_7), section_7, _write_qqB(item_5.size, item_5.position, unaligned_records_size_2) if unaligned_records_size_2 < 128 else _write_qq(item_5.size, item_5.position) + uvarint(unaligned_records_size_2), unaligned_records_raw_2, SIZES[tags_8], section_8)
+                    tags_10, section_10 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_10, section_10 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_10], section_10)
+                tags_11, section_11 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_11, section_11 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_11], section_11)
                 return
         except ENCODE_FAULTS:
             pass

@@ -13,9 +13,10 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_h = struct.Struct(">h").pack
 
 
@@ -45,54 +46,50 @@ class FindCoordinatorRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> FindCoordinatorRequest:
         try:
-            if 3 <= version <= 6:
-                pos = 0
-                key: str
-                if version <= 3:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        key_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        key_2, pos = long_string(data, pos + 1, size)
-                    key = key_2
-                else:
-                    key = ''
-                key_type, = _read_b(data, pos)
-                pos += 1
+            if 4 <= version <= 6:
+                key_type, size = _read_bB(data, 0)
+                pos = 2
                 coordinator_keys: tuple[str, ...]
-                if version >= 4:
-                    size = data[pos]
-                    pos += 1
-                    coordinator_keys_2: tuple[str, ...]
-                    coordinator_keys_2, pos = read_compact_strings(data, pos, size)
-                    coordinator_keys = coordinator_keys_2
-                else:
+                if size == 1:
                     coordinator_keys = ()
+                else:
+                    coordinator_keys, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return FindCoordinatorRequest(key, key_type, coordinator_keys, unknown)
+                return FindCoordinatorRequest('', key_type, coordinator_keys, unknown)
+            if version == 3:
+                size = data[0]
+                if 0 < size < 128:
+                    end = 0 + size
+                    key = data[1:end].decode()
+                    pos = end
+                else:
+                    key, pos = long_string(data, 1, size)
+                key_type_2, tags = _read_bB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return FindCoordinatorRequest(key, key_type_2, (), unknown_2)
             if 0 <= version <= 2:
                 size, = _read_h(data, 0)
                 if size >= 0:
                     end = 2 + size
-                    key_3 = data[2:end].decode()
+                    key_2 = data[2:end].decode()
                     pos = end
                 else:
                     refuse()
-                key_type_2: int
+                key_type_3: int
                 if version >= 1:
                     key_type_3, = _read_b(data, pos)
                     pos += 1
-                    key_type_2 = key_type_3
                 else:
-                    key_type_2 = 0
+                    key_type_3 = 0
                 if pos <= len(data):
-                    return FindCoordinatorRequest(key_3, key_type_2, ())
+                    return FindCoordinatorRequest(key_2, key_type_3, ())
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -101,53 +98,50 @@ class FindCoordinatorRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorRequest, int]:
         start = pos
         try:
-            if 3 <= version <= 6:
-                key: str
-                if version <= 3:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        key_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        key_2, pos = long_string(data, pos + 1, size)
-                    key = key_2
-                else:
-                    key = ''
-                key_type, = _read_b(data, pos)
-                pos += 1
+            if 4 <= version <= 6:
+                key_type, size = _read_bB(data, pos)
+                pos += 2
                 coordinator_keys: tuple[str, ...]
-                if version >= 4:
-                    size = data[pos]
-                    pos += 1
-                    coordinator_keys_2: tuple[str, ...]
-                    coordinator_keys_2, pos = read_compact_strings(data, pos, size)
-                    coordinator_keys = coordinator_keys_2
-                else:
+                if size == 1:
                     coordinator_keys = ()
+                else:
+                    coordinator_keys, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return FindCoordinatorRequest(key, key_type, coordinator_keys, unknown), pos + 1
+                return FindCoordinatorRequest('', key_type, coordinator_keys, unknown), pos + 1
+            if version == 3:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    key = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    key, pos = long_string(data, pos + 1, size)
+                key_type_2, tags = _read_bB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return FindCoordinatorRequest(key, key_type_2, (), unknown_2), pos + 2
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    key_3 = data[pos + 2:end].decode()
+                    key_2 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                key_type_2: int
+                key_type_3: int
                 if version >= 1:
                     key_type_3, = _read_b(data, pos)
                     pos += 1
-                    key_type_2 = key_type_3
                 else:
-                    key_type_2 = 0
+                    key_type_3 = 0
                 if pos <= len(data):
-                    return FindCoordinatorRequest(key_3, key_type_2, ()), pos
+                    return FindCoordinatorRequest(key_2, key_type_3, ()), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -155,25 +149,23 @@ class FindCoordinatorRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 3 <= version <= 6:
-                out = []
-                if version > 3 and (self.key != ''):
+            if 4 <= version <= 6:
+                if self.key != '':
                     refuse()
-                if version < 4 and (self.coordinator_keys is None or self.coordinator_keys):
-                    refuse()
-                if version <= 3:
-                    key_raw = self.key.encode()
-                    key_size = len(key_raw) + 1
-                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw)
-                out.append(_write_b(self.key_type))
-                if version >= 4:
-                    coordinator_keys = self.coordinator_keys
-                    out.append(write_compact_strings(coordinator_keys))
+                coordinator_keys = self.coordinator_keys
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
-                return b"".join(out)
+                return b"".join((_write_b(self.key_type), write_compact_strings(coordinator_keys), SIZES[tags], section))
+            if version == 3:
+                if self.coordinator_keys is None or self.coordinator_keys:
+                    refuse()
+                key_raw = self.key.encode()
+                key_size = len(key_raw) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_bB(self.key_type, tags_2), section_2))
             if 0 <= version <= 2:
                 if version < 1 and (self.key_type != 0):
                     refuse()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,14 +14,11 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
-_read_hB = struct.Struct(">hB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
-_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -95,149 +92,109 @@ class FindCoordinatorResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[FindCoordinatorResponse, int]:
         start = pos
         try:
-            if 3 <= version <= 6:
-                throttle_time_ms, = _read_i(data, pos)
-                pos += 4
-                error_code: int
-                error_message: str | None
-                node_id: int
-                host: str
-                port: int
-                if version <= 3:
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
+            if 4 <= version <= 6:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                coordinators: list[Coordinator]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                coordinators = []
+                for _ in rounds:
+                    size = data[pos]
                     if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
+                        end = pos + size
+                        key = data[pos + 1:end].decode()
                         pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos = pos + 3
                     else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    node_id_2, size = _read_iB(data, pos)
+                        key, pos = long_string(data, pos + 1, size)
+                    node_id, size = _read_iB(data, pos)
                     if 0 < size < 128:
                         end = pos + 4 + size
-                        host_2 = data[pos + 5:end].decode()
+                        host = data[pos + 5:end].decode()
                         pos = end
                     else:
-                        host_2, pos = long_string(data, pos + 5, size)
-                    port_2, = _read_i(data, pos)
-                    pos += 4
-                    error_code = error_code_2
-                    error_message = error_message_2
-                    node_id = node_id_2
-                    host = host_2
-                    port = port_2
-                else:
-                    error_code = 0
-                    error_message = ''
-                    node_id = 0
-                    host = ''
-                    port = 0
-                coordinators: list[Coordinator]
-                if version >= 4:
-                    size = data[pos]
+                        host, pos = long_string(data, pos + 5, size)
+                    port, error_code, size = _read_ihB(data, pos)
+                    error_message: str | None
+                    if 0 < size < 128:
+                        end = pos + 6 + size
+                        error_message = data[pos + 7:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message = None
+                        pos += 7
+                    else:
+                        error_message, pos = long_string(data, pos + 7, size)
+                    tags = data[pos]
+                    unknown: UnknownTags = ()
+                    if tags:
+                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
                     pos += 1
-                    coordinators_2: list[Coordinator]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    coordinators_2 = []
-                    for _ in range(size - 1):
-                        key: str
-                        node_id_3: int
-                        host_3: str
-                        port_3: int
-                        error_code_3: int
-                        error_message_3: str | None
-                        if version >= 4:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                key_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                key_2, pos = long_string(data, pos + 1, size)
-                            node_id_4, size = _read_iB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 4 + size
-                                host_4 = data[pos + 5:end].decode()
-                                pos = end
-                            else:
-                                host_4, pos = long_string(data, pos + 5, size)
-                            port_4, error_code_4, size = _read_ihB(data, pos)
-                            error_message_4: str | None
-                            if 0 < size < 128:
-                                end = pos + 6 + size
-                                error_message_4 = data[pos + 7:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message_4 = None
-                                pos = pos + 7
-                            else:
-                                error_message_4, pos = long_string(data, pos + 7, size)
-                            key = key_2
-                            node_id_3 = node_id_4
-                            host_3 = host_4
-                            port_3 = port_4
-                            error_code_3 = error_code_4
-                            error_message_3 = error_message_4
-                        else:
-                            key = ''
-                            node_id_3 = 0
-                            host_3 = ''
-                            port_3 = 0
-                            error_code_3 = 0
-                            error_message_3 = ''
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        coordinators_2.append(Coordinator(key, node_id_3, host_3, port_3, error_code_3, error_message_3, unknown))
-                    coordinators = coordinators_2
-                else:
-                    coordinators = []
+                    coordinators.append(Coordinator(key, node_id, host, port, error_code, error_message, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return FindCoordinatorResponse(throttle_time_ms, error_code, error_message, node_id, host, port, coordinators, unknown_2), pos + 1
+                return FindCoordinatorResponse(throttle_time_ms, 0, '', 0, '', 0, coordinators, unknown_2), pos + 1
+            if version == 3:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                error_message_2: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_2 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_2 = None
+                    pos += 7
+                else:
+                    error_message_2, pos = long_string(data, pos + 7, size)
+                node_id_2, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    host_2 = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    host_2, pos = long_string(data, pos + 5, size)
+                port_2, tags = _read_iB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return FindCoordinatorResponse(throttle_time_ms_2, error_code_2, error_message_2, node_id_2, host_2, port_2, [], unknown_3), pos + 5
             if 0 <= version <= 2:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 1:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
-                error_code_5, = _read_h(data, pos)
+                    throttle_time_ms_3 = 0
+                error_code_3, = _read_h(data, pos)
                 pos += 2
-                error_message_5: str | None
+                error_message_3: str | None
                 if version >= 1:
                     size, = _read_h(data, pos)
-                    error_message_6: str | None
                     if size >= 0:
                         end = pos + 2 + size
-                        error_message_6 = data[pos + 2:end].decode()
+                        error_message_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
-                        error_message_6 = None
-                        pos = pos + 2
-                    error_message_5 = error_message_6
+                        error_message_3 = None
+                        pos += 2
                 else:
-                    error_message_5 = ''
-                node_id_5, size = _read_ih(data, pos)
+                    error_message_3 = ''
+                node_id_3, size = _read_ih(data, pos)
                 if size >= 0:
                     end = pos + 6 + size
-                    host_5 = data[pos + 6:end].decode()
+                    host_3 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
-                port_5, = _read_i(data, pos)
-                return FindCoordinatorResponse(throttle_time_ms_2, error_code_5, error_message_5, node_id_5, host_5, port_5, []), pos + 4
+                port_3, = _read_i(data, pos)
+                return FindCoordinatorResponse(throttle_time_ms_3, error_code_3, error_message_3, node_id_3, host_3, port_3, []), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -245,63 +202,53 @@ class FindCoordinatorResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 3 <= version <= 6:
-                if version > 3 and (self.error_code != 0):
+            if 4 <= version <= 6:
+                if self.error_code != 0:
                     refuse()
-                if version > 3 and (self.node_id != 0):
+                if self.node_id != 0:
                     refuse()
-                if version > 3 and (self.host != ''):
+                if self.host != '':
                     refuse()
-                if version > 3 and (self.port != 0):
+                if self.port != 0:
                     refuse()
-                if version < 4 and (self.coordinators is None or self.coordinators):
-                    refuse()
-                out.append(_write_i(self.throttle_time_ms))
-                if version <= 3:
-                    if self.error_message is None:
+                coordinators = self.coordinators
+                coordinators_size = len(coordinators) + 1
+                out.append(_write_iB(self.throttle_time_ms, coordinators_size) if coordinators_size < 128 else _write_i(self.throttle_time_ms) + uvarint(coordinators_size))
+                for item in coordinators:
+                    key_raw = item.key.encode()
+                    key_size = len(key_raw) + 1
+                    host_raw = item.host.encode()
+                    host_size = len(host_raw) + 1
+                    if item.error_message is None:
                         error_message_raw = b""
                         error_message_size = 0
                     else:
-                        error_message_raw = self.error_message.encode()
+                        error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
-                    host_raw = self.host.encode()
-                    host_size = len(host_raw) + 1
-                    out += (_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, _write_iB(self.node_id, host_size) if host_size < 128 else _write_i(self.node_id) + string_size(host_size), host_raw, _write_i(self.port))
-                if version >= 4:
-                    coordinators = self.coordinators
-                    coordinators_size = len(coordinators) + 1
-                    out.append(SIZES[coordinators_size] if coordinators_size < 128 else uvarint(coordinators_size))
-                    for item in coordinators:
-                        if version < 4 and (item.key != ''):
-                            refuse()
-                        if version < 4 and (item.node_id != 0):
-                            refuse()
-                        if version < 4 and (item.host != ''):
-                            refuse()
-                        if version < 4 and (item.port != 0):
-                            refuse()
-                        if version < 4 and (item.error_code != 0):
-                            refuse()
-                        if version >= 4:
-                            key_raw = item.key.encode()
-                            key_size = len(key_raw) + 1
-                            host_raw_2 = item.host.encode()
-                            host_size_2 = len(host_raw_2) + 1
-                            if item.error_message is None:
-                                error_message_raw_2 = b""
-                                error_message_size_2 = 0
-                            else:
-                                error_message_raw_2 = item.error_message.encode()
-                                error_message_size_2 = len(error_message_raw_2) + 1
-                            out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_iB(item.node_id, host_size_2) if host_size_2 < 128 else _write_i(item.node_id) + string_size(host_size_2), host_raw_2, _write_ihB(item.port, item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item.port, item.error_code) + string_size(error_message_size_2), error_message_raw_2)
-                        tags, section = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags), section)
+                    tags, section = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags, section = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_iB(item.node_id, host_size) if host_size < 128 else _write_i(item.node_id) + string_size(host_size), host_raw, _write_ihB(item.port, item.error_code, error_message_size) if error_message_size < 128 else _write_ih(item.port, item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if version == 3:
+                if self.coordinators is None or self.coordinators:
+                    refuse()
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = 0
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2) + 1
+                host_raw_2 = self.host.encode()
+                host_size_2 = len(host_raw_2) + 1
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iB(self.node_id, host_size_2) if host_size_2 < 128 else _write_i(self.node_id) + string_size(host_size_2), host_raw_2, _write_iB(self.port, tags_3), section_3)
                 return
             if 0 <= version <= 2:
                 if self.coordinators is None or self.coordinators:

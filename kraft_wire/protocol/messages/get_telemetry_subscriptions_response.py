@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import array_writers, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -15,7 +15,6 @@ from kraft_wire.protocol.uuid import Uuid
 
 _read_ih16siB = struct.Struct(">ih16siB").unpack_from
 _read_iitB = struct.Struct(">ii?B").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_ih16si = struct.Struct(">ih16si").pack
 _write_iit = struct.Struct(">ii?").pack
 _read_array_b = array_readers("b")
@@ -78,7 +77,10 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
                 pos += 10
                 requested_metrics: tuple[str, ...]
-                requested_metrics, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    requested_metrics = ()
+                else:
+                    requested_metrics, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -105,7 +107,10 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
                 pos += 10
                 requested_metrics: tuple[str, ...]
-                requested_metrics, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    requested_metrics = ()
+                else:
+                    requested_metrics, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -126,7 +131,7 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ih16si(self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id), _write_array_b[accepted_compression_types_size](accepted_compression_types_size, *accepted_compression_types) if accepted_compression_types_size < SHORT else write_long_array(accepted_compression_types, "b"), _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality), write_compact_strings(requested_metrics), _write_B(tags), section))
+                return b"".join((_write_ih16si(self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id), _write_array_b[accepted_compression_types_size](accepted_compression_types_size, *accepted_compression_types) if accepted_compression_types_size < SHORT else write_long_array(accepted_compression_types, "b"), _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality), write_compact_strings(requested_metrics), SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,17 +19,20 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
+_read_iii = struct.Struct(">iii").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_qi = struct.Struct(">qi").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ii = struct.Struct(">ii").pack
 _write_iiB = struct.Struct(">iiB").pack
+_write_iii = struct.Struct(">iii").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_write_qi = struct.Struct(">qi").pack
 
 
 class MemberMetadata(Structure, gc=False):
@@ -118,7 +121,7 @@ class GroupMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     protocol = None
-                    pos = pos + 5
+                    pos += 5
                 else:
                     protocol, pos = long_string(data, pos + 5, size)
                 size = data[pos]
@@ -129,16 +132,18 @@ class GroupMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     leader = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     leader, pos = long_string(data, pos + 1, size)
                 current_state_timestamp, size = _read_qB(data, pos)
                 pos += 9
                 members: list[MemberMetadata]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -154,7 +159,7 @@ class GroupMetadataValue(Message, gc=False):
                         pos = end
                     elif size == 0:
                         group_instance_id = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         group_instance_id, pos = long_string(data, pos + 1, size)
                     size = data[pos]
@@ -206,7 +211,7 @@ class GroupMetadataValue(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return GroupMetadataValue(protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_2), pos + 1
-            if 0 <= version <= 3:
+            if version == 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
@@ -222,7 +227,7 @@ class GroupMetadataValue(Message, gc=False):
                     pos = end
                 else:
                     protocol_2 = None
-                    pos = pos + 6
+                    pos += 6
                 size, = _read_h(data, pos)
                 leader_2: str | None
                 if size >= 0:
@@ -231,19 +236,13 @@ class GroupMetadataValue(Message, gc=False):
                     pos = end
                 else:
                     leader_2 = None
-                    pos = pos + 2
-                current_state_timestamp_2: int
-                if version >= 2:
-                    current_state_timestamp_3, = _read_q(data, pos)
-                    pos += 8
-                    current_state_timestamp_2 = current_state_timestamp_3
-                else:
-                    current_state_timestamp_2 = -1
-                size, = _read_i(data, pos)
-                pos += 4
+                    pos += 2
+                current_state_timestamp_2, size = _read_qi(data, pos)
+                pos += 12
                 members_2: list[MemberMetadata]
+                rounds = range(check_count(data, pos, size))
                 members_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -251,20 +250,15 @@ class GroupMetadataValue(Message, gc=False):
                         pos = end
                     else:
                         refuse()
+                    size, = _read_h(data, pos)
                     group_instance_id_2: str | None
-                    if version >= 3:
-                        size, = _read_h(data, pos)
-                        group_instance_id_3: str | None
-                        if size >= 0:
-                            end = pos + 2 + size
-                            group_instance_id_3 = data[pos + 2:end].decode()
-                            pos = end
-                        else:
-                            group_instance_id_3 = None
-                            pos = pos + 2
-                        group_instance_id_2 = group_instance_id_3
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_instance_id_2 = data[pos + 2:end].decode()
+                        pos = end
                     else:
                         group_instance_id_2 = None
+                        pos += 2
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -279,15 +273,8 @@ class GroupMetadataValue(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    rebalance_timeout_2: int
-                    if version >= 1:
-                        rebalance_timeout_3, = _read_i(data, pos)
-                        pos += 4
-                        rebalance_timeout_2 = rebalance_timeout_3
-                    else:
-                        rebalance_timeout_2 = -1
-                    session_timeout_2, size = _read_ii(data, pos)
-                    pos += 8
+                    rebalance_timeout_2, session_timeout_2, size = _read_iii(data, pos)
+                    pos += 12
                     subscription_2: bytes
                     if size >= 0:
                         end = pos + size
@@ -307,6 +294,92 @@ class GroupMetadataValue(Message, gc=False):
                     members_2.append(MemberMetadata(member_id_2, group_instance_id_2, client_id_2, client_host_2, rebalance_timeout_2, session_timeout_2, subscription_2, assignment_2))
                 if pos <= len(data):
                     return GroupMetadataValue(protocol_type_2, generation_2, protocol_2, leader_2, current_state_timestamp_2, members_2), pos
+            if 0 <= version <= 2:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    protocol_type_3 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_3, size = _read_ih(data, pos)
+                protocol_3: str | None
+                if size >= 0:
+                    end = pos + 6 + size
+                    protocol_3 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    protocol_3 = None
+                    pos += 6
+                size, = _read_h(data, pos)
+                leader_3: str | None
+                if size >= 0:
+                    end = pos + 2 + size
+                    leader_3 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    leader_3 = None
+                    pos += 2
+                current_state_timestamp_3: int
+                if version >= 2:
+                    current_state_timestamp_3, = _read_q(data, pos)
+                    pos += 8
+                else:
+                    current_state_timestamp_3 = -1
+                size, = _read_i(data, pos)
+                pos += 4
+                members_3: list[MemberMetadata]
+                rounds = range(check_count(data, pos, size))
+                members_3 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        member_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        client_id_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        client_host_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    rebalance_timeout_3: int
+                    if version >= 1:
+                        rebalance_timeout_3, = _read_i(data, pos)
+                        pos += 4
+                    else:
+                        rebalance_timeout_3 = -1
+                    session_timeout_3, size = _read_ii(data, pos)
+                    pos += 8
+                    subscription_3: bytes
+                    if size >= 0:
+                        end = pos + size
+                        subscription_3 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    assignment_3: bytes
+                    if size >= 0:
+                        end = pos + size
+                        assignment_3 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    members_3.append(MemberMetadata(member_id_3, None, client_id_3, client_host_3, rebalance_timeout_3, session_timeout_3, subscription_3, assignment_3))
+                if pos <= len(data):
+                    return GroupMetadataValue(protocol_type_3, generation_3, protocol_3, leader_3, current_state_timestamp_3, members_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -352,13 +425,13 @@ class GroupMetadataValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size) if subscription_size < 128 else _write_ii(item.rebalance_timeout, item.session_timeout) + uvarint(subscription_size), subscription_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, _write_B(tags), section)
+                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size) if subscription_size < 128 else _write_ii(item.rebalance_timeout, item.session_timeout) + uvarint(subscription_size), subscription_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
-            if 0 <= version <= 3:
+            if version == 3:
                 protocol_type_raw_2 = self.protocol_type.encode()
                 protocol_type_size_2 = len(protocol_type_raw_2)
                 if self.protocol is None:
@@ -375,19 +448,16 @@ class GroupMetadataValue(Message, gc=False):
                     leader_size_2 = len(leader_raw_2)
                 members_2 = self.members
                 members_size_2 = len(members_2)
-                out += (_write_h(protocol_type_size_2), protocol_type_raw_2, _write_ih(self.generation, protocol_size_2), protocol_raw_2, _write_h(leader_size_2), leader_raw_2, _write_q(self.current_state_timestamp) if version >= 2 else b"", _write_i(members_size_2))
+                out += (_write_h(protocol_type_size_2), protocol_type_raw_2, _write_ih(self.generation, protocol_size_2), protocol_raw_2, _write_h(leader_size_2), leader_raw_2, _write_qi(self.current_state_timestamp, members_size_2))
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2)
-                    out += (_write_h(member_id_size_2), member_id_raw_2)
-                    if version >= 3:
-                        if item_2.group_instance_id is None:
-                            group_instance_id_raw_2 = b""
-                            group_instance_id_size_2 = -1
-                        else:
-                            group_instance_id_raw_2 = item_2.group_instance_id.encode()
-                            group_instance_id_size_2 = len(group_instance_id_raw_2)
-                        out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                    if item_2.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = -1
+                    else:
+                        group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2)
                     client_id_raw_2 = item_2.client_id.encode()
                     client_id_size_2 = len(client_id_raw_2)
                     client_host_raw_2 = item_2.client_host.encode()
@@ -398,7 +468,42 @@ class GroupMetadataValue(Message, gc=False):
                     assignment_size_2 = len(assignment_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(client_id_size_2), client_id_raw_2, _write_h(client_host_size_2), client_host_raw_2, _write_i(item_2.rebalance_timeout) if version >= 1 else b"", _write_ii(item_2.session_timeout, subscription_size_2), subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2)
+                    out += (_write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2, _write_h(client_id_size_2), client_id_raw_2, _write_h(client_host_size_2), client_host_raw_2, _write_iii(item_2.rebalance_timeout, item_2.session_timeout, subscription_size_2), subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+            if 0 <= version <= 2:
+                protocol_type_raw_3 = self.protocol_type.encode()
+                protocol_type_size_3 = len(protocol_type_raw_3)
+                if self.protocol is None:
+                    protocol_raw_3 = b""
+                    protocol_size_3 = -1
+                else:
+                    protocol_raw_3 = self.protocol.encode()
+                    protocol_size_3 = len(protocol_raw_3)
+                if self.leader is None:
+                    leader_raw_3 = b""
+                    leader_size_3 = -1
+                else:
+                    leader_raw_3 = self.leader.encode()
+                    leader_size_3 = len(leader_raw_3)
+                members_3 = self.members
+                members_size_3 = len(members_3)
+                out += (_write_h(protocol_type_size_3), protocol_type_raw_3, _write_ih(self.generation, protocol_size_3), protocol_raw_3, _write_h(leader_size_3), leader_raw_3, _write_q(self.current_state_timestamp) if version >= 2 else b"", _write_i(members_size_3))
+                for item_3 in members_3:
+                    member_id_raw_3 = item_3.member_id.encode()
+                    member_id_size_3 = len(member_id_raw_3)
+                    client_id_raw_3 = item_3.client_id.encode()
+                    client_id_size_3 = len(client_id_raw_3)
+                    client_host_raw_3 = item_3.client_host.encode()
+                    client_host_size_3 = len(client_host_raw_3)
+                    subscription_raw_3 = item_3.subscription
+                    subscription_size_3 = len(subscription_raw_3)
+                    assignment_raw_3 = item_3.assignment
+                    assignment_size_3 = len(assignment_raw_3)
+                    if item_3.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(member_id_size_3), member_id_raw_3, _write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3), client_host_raw_3, _write_i(item_3.rebalance_timeout) if version >= 1 else b"", _write_ii(item_3.session_timeout, subscription_size_3), subscription_raw_3, _write_i(assignment_size_3), assignment_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

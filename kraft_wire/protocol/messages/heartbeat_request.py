@@ -15,7 +15,6 @@ from kraft_wire.protocol.schema import Field, UnknownTags
 _read_h = struct.Struct(">h").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -74,7 +73,7 @@ class HeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     group_instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     group_instance_id, pos = long_string(data, pos + 1, size)
                 tags = data[pos]
@@ -83,7 +82,7 @@ class HeartbeatRequest(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown)
-            if 0 <= version <= 3:
+            if version == 3:
                 size, = _read_h(data, 0)
                 if size >= 0:
                     end = 2 + size
@@ -98,22 +97,34 @@ class HeartbeatRequest(Message, gc=False):
                     pos = end
                 else:
                     refuse()
+                size, = _read_h(data, pos)
                 group_instance_id_2: str | None
-                if version >= 3:
-                    size, = _read_h(data, pos)
-                    group_instance_id_3: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
-                        group_instance_id_3 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        group_instance_id_3 = None
-                        pos = pos + 2
-                    group_instance_id_2 = group_instance_id_3
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_instance_id_2 = data[pos + 2:end].decode()
+                    pos = end
                 else:
                     group_instance_id_2 = None
+                    pos += 2
                 if pos <= len(data):
                     return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2)
+            if 0 <= version <= 2:
+                size, = _read_h(data, 0)
+                if size >= 0:
+                    end = 2 + size
+                    group_id_3 = data[2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_id_3, size = _read_ih(data, pos)
+                if size >= 0:
+                    end = pos + 6 + size
+                    member_id_3 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return HeartbeatRequest(group_id_3, generation_id_3, member_id_3, None)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -145,7 +156,7 @@ class HeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     group_instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     group_instance_id, pos = long_string(data, pos + 1, size)
                 tags = data[pos]
@@ -154,7 +165,7 @@ class HeartbeatRequest(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown), pos + 1
-            if 0 <= version <= 3:
+            if version == 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
@@ -169,22 +180,34 @@ class HeartbeatRequest(Message, gc=False):
                     pos = end
                 else:
                     refuse()
+                size, = _read_h(data, pos)
                 group_instance_id_2: str | None
-                if version >= 3:
-                    size, = _read_h(data, pos)
-                    group_instance_id_3: str | None
-                    if size >= 0:
-                        end = pos + 2 + size
-                        group_instance_id_3 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        group_instance_id_3 = None
-                        pos = pos + 2
-                    group_instance_id_2 = group_instance_id_3
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_instance_id_2 = data[pos + 2:end].decode()
+                    pos = end
                 else:
                     group_instance_id_2 = None
+                    pos += 2
                 if pos <= len(data):
                     return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2), pos
+            if 0 <= version <= 2:
+                size, = _read_h(data, pos)
+                if size >= 0:
+                    end = pos + 2 + size
+                    group_id_3 = data[pos + 2:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                generation_id_3, size = _read_ih(data, pos)
+                if size >= 0:
+                    end = pos + 6 + size
+                    member_id_3 = data[pos + 6:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                if pos <= len(data):
+                    return HeartbeatRequest(group_id_3, generation_id_3, member_id_3, None), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -206,27 +229,31 @@ class HeartbeatRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, _write_B(tags), section))
-            if 0 <= version <= 3:
-                out = []
-                if version < 3 and (self.group_instance_id is not None):
-                    refuse()
+                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[tags], section))
+            if version == 3:
                 group_id_raw_2 = self.group_id.encode()
                 group_id_size_2 = len(group_id_raw_2)
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2)
-                out += (_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id, member_id_size_2), member_id_raw_2)
-                if version >= 3:
-                    if self.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = -1
-                    else:
-                        group_instance_id_raw_2 = self.group_instance_id.encode()
-                        group_instance_id_size_2 = len(group_instance_id_raw_2)
-                    out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
+                if self.group_instance_id is None:
+                    group_instance_id_raw_2 = b""
+                    group_instance_id_size_2 = -1
+                else:
+                    group_instance_id_raw_2 = self.group_instance_id.encode()
+                    group_instance_id_size_2 = len(group_instance_id_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join(out)
+                return b"".join((_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id, member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2))
+            if 0 <= version <= 2:
+                if self.group_instance_id is not None:
+                    refuse()
+                group_id_raw_3 = self.group_id.encode()
+                group_id_size_3 = len(group_id_raw_3)
+                member_id_raw_3 = self.member_id.encode()
+                member_id_size_3 = len(member_id_raw_3)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_h(group_id_size_3), group_id_raw_3, _write_ih(self.generation_id, member_id_size_3), member_id_raw_3))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -13,10 +13,10 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_h = struct.Struct(">h").unpack_from
-_read_i = struct.Struct(">i").unpack_from
+_read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _write_h = struct.Struct(">h").pack
-_write_i = struct.Struct(">i").pack
+_write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
 
@@ -49,17 +49,12 @@ class HeartbeatResponse(Message, gc=False):
                 if tags:
                     unknown = read_unknown_tags(data, 7, tags)[0]
                 return HeartbeatResponse(throttle_time_ms, error_code, unknown)
-            if 0 <= version <= 3:
-                pos = 0
-                throttle_time_ms_2: int
-                if version >= 1:
-                    throttle_time_ms_3, = _read_i(data, pos)
-                    pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
-                else:
-                    throttle_time_ms_2 = 0
-                error_code_2, = _read_h(data, pos)
+            if 1 <= version <= 3:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, 0)
                 return HeartbeatResponse(throttle_time_ms_2, error_code_2)
+            if version == 0:
+                error_code_3, = _read_h(data, 0)
+                return HeartbeatResponse(0, error_code_3)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -75,16 +70,12 @@ class HeartbeatResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 7, tags)
                     pos -= 7
                 return HeartbeatResponse(throttle_time_ms, error_code, unknown), pos + 7
-            if 0 <= version <= 3:
-                throttle_time_ms_2: int
-                if version >= 1:
-                    throttle_time_ms_3, = _read_i(data, pos)
-                    pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
-                else:
-                    throttle_time_ms_2 = 0
-                error_code_2, = _read_h(data, pos)
-                return HeartbeatResponse(throttle_time_ms_2, error_code_2), pos + 2
+            if 1 <= version <= 3:
+                throttle_time_ms_2, error_code_2 = _read_ih(data, pos)
+                return HeartbeatResponse(throttle_time_ms_2, error_code_2), pos + 6
+            if version == 0:
+                error_code_3, = _read_h(data, pos)
+                return HeartbeatResponse(0, error_code_3), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -97,10 +88,14 @@ class HeartbeatResponse(Message, gc=False):
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
-            if 0 <= version <= 3:
+            if 1 <= version <= 3:
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_h(self.error_code)))
+                return _write_ih(self.throttle_time_ms, self.error_code)
+            if version == 0:
+                if self.unknown_tagged_fields:
+                    refuse()
+                return _write_h(self.error_code)
         except ENCODE_FAULTS:
             pass
         out = []

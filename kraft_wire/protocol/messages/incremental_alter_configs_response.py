@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -19,7 +19,6 @@ _read_hB = struct.Struct(">hB").unpack_from
 _read_hh = struct.Struct(">hh").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
 _write_bh = struct.Struct(">bh").pack
@@ -81,10 +80,12 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[AlterConfigsResourceResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -93,7 +94,7 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     resource_type, size = _read_bB(data, pos)
@@ -120,8 +121,9 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 responses_2: list[AlterConfigsResourceResponse]
+                rounds = range(check_count(data, pos, size))
                 responses_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
                     if size >= 0:
@@ -130,7 +132,7 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                         pos = end
                     else:
                         error_message_2 = None
-                        pos = pos + 4
+                        pos += 4
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
                         end = pos + 3 + size
@@ -164,11 +166,11 @@ class IncrementalAlterConfigsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_B(tags), section)
+                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
             if version == 0:
                 responses_2 = self.responses

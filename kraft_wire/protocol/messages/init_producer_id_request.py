@@ -12,14 +12,13 @@ from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
-_read_tt = struct.Struct(">??").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iqhttB = struct.Struct(">iqh??B").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
-_write_tt = struct.Struct(">??").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_write_iqhttB = struct.Struct(">iqh??B").pack
 _write_qh = struct.Struct(">qh").pack
 
 
@@ -58,7 +57,7 @@ class InitProducerIdRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> InitProducerIdRequest:
         try:
-            if 2 <= version <= 6:
+            if version == 6:
                 size = data[0]
                 transactional_id: str | None
                 if 0 < size < 128:
@@ -70,46 +69,52 @@ class InitProducerIdRequest(Message, gc=False):
                     pos = 1
                 else:
                     transactional_id, pos = long_string(data, 1, size)
-                transaction_timeout_ms, = _read_i(data, pos)
+                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown)
+            if 2 <= version <= 5:
+                size = data[0]
+                transactional_id_2: str | None
+                if 0 < size < 128:
+                    end = 0 + size
+                    transactional_id_2 = data[1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id_2 = None
+                    pos = 1
+                else:
+                    transactional_id_2, pos = long_string(data, 1, size)
+                transaction_timeout_ms_2, = _read_i(data, pos)
                 pos += 4
-                producer_id: int
-                producer_epoch: int
+                producer_id_2: int
+                producer_epoch_2: int
                 if version >= 3:
                     producer_id_2, producer_epoch_2 = _read_qh(data, pos)
                     pos += 10
-                    producer_id = producer_id_2
-                    producer_epoch = producer_epoch_2
                 else:
-                    producer_id = -1
-                    producer_epoch = -1
-                enable2_pc: bool
-                keep_prepared_txn: bool
-                if version >= 6:
-                    enable2_pc_2, keep_prepared_txn_2 = _read_tt(data, pos)
-                    pos += 2
-                    enable2_pc = enable2_pc_2
-                    keep_prepared_txn = keep_prepared_txn_2
-                else:
-                    enable2_pc = False
-                    keep_prepared_txn = False
+                    producer_id_2 = -1
+                    producer_epoch_2 = -1
                 tags = data[pos]
-                unknown: UnknownTags = ()
+                unknown_2: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown)
+                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2)
             if 0 <= version <= 1:
                 size, = _read_h(data, 0)
-                transactional_id_2: str | None
+                transactional_id_3: str | None
                 if size >= 0:
                     end = 2 + size
-                    transactional_id_2 = data[2:end].decode()
+                    transactional_id_3 = data[2:end].decode()
                     pos = end
                 else:
-                    transactional_id_2 = None
+                    transactional_id_3 = None
                     pos = 2
-                transaction_timeout_ms_2, = _read_i(data, pos)
-                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, -1, -1, False, False)
+                transaction_timeout_ms_3, = _read_i(data, pos)
+                return InitProducerIdRequest(transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -118,7 +123,7 @@ class InitProducerIdRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdRequest, int]:
         start = pos
         try:
-            if 2 <= version <= 6:
+            if version == 6:
                 size = data[pos]
                 transactional_id: str | None
                 if 0 < size < 128:
@@ -127,49 +132,55 @@ class InitProducerIdRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     transactional_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     transactional_id, pos = long_string(data, pos + 1, size)
-                transaction_timeout_ms, = _read_i(data, pos)
+                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(data, pos)
+                unknown: UnknownTags = ()
+                if tags:
+                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown), pos + 17
+            if 2 <= version <= 5:
+                size = data[pos]
+                transactional_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id_2 = None
+                    pos += 1
+                else:
+                    transactional_id_2, pos = long_string(data, pos + 1, size)
+                transaction_timeout_ms_2, = _read_i(data, pos)
                 pos += 4
-                producer_id: int
-                producer_epoch: int
+                producer_id_2: int
+                producer_epoch_2: int
                 if version >= 3:
                     producer_id_2, producer_epoch_2 = _read_qh(data, pos)
                     pos += 10
-                    producer_id = producer_id_2
-                    producer_epoch = producer_epoch_2
                 else:
-                    producer_id = -1
-                    producer_epoch = -1
-                enable2_pc: bool
-                keep_prepared_txn: bool
-                if version >= 6:
-                    enable2_pc_2, keep_prepared_txn_2 = _read_tt(data, pos)
-                    pos += 2
-                    enable2_pc = enable2_pc_2
-                    keep_prepared_txn = keep_prepared_txn_2
-                else:
-                    enable2_pc = False
-                    keep_prepared_txn = False
+                    producer_id_2 = -1
+                    producer_epoch_2 = -1
                 tags = data[pos]
-                unknown: UnknownTags = ()
+                unknown_2: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown), pos + 1
+                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2), pos + 1
             if 0 <= version <= 1:
                 size, = _read_h(data, pos)
-                transactional_id_2: str | None
+                transactional_id_3: str | None
                 if size >= 0:
                     end = pos + 2 + size
-                    transactional_id_2 = data[pos + 2:end].decode()
+                    transactional_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
-                    transactional_id_2 = None
-                    pos = pos + 2
-                transaction_timeout_ms_2, = _read_i(data, pos)
-                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, -1, -1, False, False), pos + 4
+                    transactional_id_3 = None
+                    pos += 2
+                transaction_timeout_ms_3, = _read_i(data, pos)
+                return InitProducerIdRequest(transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -177,15 +188,7 @@ class InitProducerIdRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 2 <= version <= 6:
-                if version < 3 and (self.producer_id != -1):
-                    refuse()
-                if version < 3 and (self.producer_epoch != -1):
-                    refuse()
-                if version < 6 and (self.enable2_pc):
-                    refuse()
-                if version < 6 and (self.keep_prepared_txn):
-                    refuse()
+            if version == 6:
                 if self.transactional_id is None:
                     transactional_id_raw = b""
                     transactional_id_size = 0
@@ -195,7 +198,26 @@ class InitProducerIdRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_i(self.transaction_timeout_ms), _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", _write_tt(self.enable2_pc, self.keep_prepared_txn) if version >= 6 else b"", _write_B(tags), section))
+                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_iqhttB(self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc, self.keep_prepared_txn, tags), section))
+            if 2 <= version <= 5:
+                if version < 3 and (self.producer_id != -1):
+                    refuse()
+                if version < 3 and (self.producer_epoch != -1):
+                    refuse()
+                if self.enable2_pc:
+                    refuse()
+                if self.keep_prepared_txn:
+                    refuse()
+                if self.transactional_id is None:
+                    transactional_id_raw_2 = b""
+                    transactional_id_size_2 = 0
+                else:
+                    transactional_id_raw_2 = self.transactional_id.encode()
+                    transactional_id_size_2 = len(transactional_id_raw_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[transactional_id_size_2] if transactional_id_size_2 < 128 else string_size(transactional_id_size_2), transactional_id_raw_2, _write_i(self.transaction_timeout_ms), _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", SIZES[tags_2], section_2))
             if 0 <= version <= 1:
                 if self.producer_id != -1:
                     refuse()
@@ -206,14 +228,14 @@ class InitProducerIdRequest(Message, gc=False):
                 if self.keep_prepared_txn:
                     refuse()
                 if self.transactional_id is None:
-                    transactional_id_raw_2 = b""
-                    transactional_id_size_2 = -1
+                    transactional_id_raw_3 = b""
+                    transactional_id_size_3 = -1
                 else:
-                    transactional_id_raw_2 = self.transactional_id.encode()
-                    transactional_id_size_2 = len(transactional_id_raw_2)
+                    transactional_id_raw_3 = self.transactional_id.encode()
+                    transactional_id_size_3 = len(transactional_id_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_i(self.transaction_timeout_ms)))
+                return b"".join((_write_h(transactional_id_size_3), transactional_id_raw_3, _write_i(self.transaction_timeout_ms)))
         except ENCODE_FAULTS:
             pass
         out = []

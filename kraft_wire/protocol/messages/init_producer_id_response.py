@@ -13,10 +13,11 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_ihqh = struct.Struct(">ihqh").unpack_from
-_read_qh = struct.Struct(">qh").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ihqhB = struct.Struct(">ihqhB").unpack_from
+_read_ihqhqhB = struct.Struct(">ihqhqhB").unpack_from
 _write_ihqh = struct.Struct(">ihqh").pack
-_write_qh = struct.Struct(">qh").pack
+_write_ihqhB = struct.Struct(">ihqhB").pack
+_write_ihqhqhB = struct.Struct(">ihqhqhB").pack
 
 
 class InitProducerIdResponse(Message, gc=False):
@@ -54,28 +55,21 @@ class InitProducerIdResponse(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> InitProducerIdResponse:
         try:
-            if 2 <= version <= 6:
-                throttle_time_ms, error_code, producer_id, producer_epoch = _read_ihqh(data, 0)
-                pos = 16
-                ongoing_txn_producer_id: int
-                ongoing_txn_producer_epoch: int
-                if version >= 6:
-                    ongoing_txn_producer_id_2, ongoing_txn_producer_epoch_2 = _read_qh(data, pos)
-                    pos += 10
-                    ongoing_txn_producer_id = ongoing_txn_producer_id_2
-                    ongoing_txn_producer_epoch = ongoing_txn_producer_epoch_2
-                else:
-                    ongoing_txn_producer_id = -1
-                    ongoing_txn_producer_epoch = -1
-                tags = data[pos]
+            if version == 6:
+                throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = _read_ihqhqhB(data, 0)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown = read_unknown_tags(data, 27, tags)[0]
                 return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown)
+            if 2 <= version <= 5:
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(data, 0)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2 = read_unknown_tags(data, 17, tags)[0]
+                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2)
             if 0 <= version <= 1:
-                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2 = _read_ihqh(data, 0)
-                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1)
+                throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3 = _read_ihqh(data, 0)
+                return InitProducerIdResponse(throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -84,28 +78,23 @@ class InitProducerIdResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitProducerIdResponse, int]:
         start = pos
         try:
-            if 2 <= version <= 6:
-                throttle_time_ms, error_code, producer_id, producer_epoch = _read_ihqh(data, pos)
-                pos += 16
-                ongoing_txn_producer_id: int
-                ongoing_txn_producer_epoch: int
-                if version >= 6:
-                    ongoing_txn_producer_id_2, ongoing_txn_producer_epoch_2 = _read_qh(data, pos)
-                    pos += 10
-                    ongoing_txn_producer_id = ongoing_txn_producer_id_2
-                    ongoing_txn_producer_epoch = ongoing_txn_producer_epoch_2
-                else:
-                    ongoing_txn_producer_id = -1
-                    ongoing_txn_producer_epoch = -1
-                tags = data[pos]
+            if version == 6:
+                throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = _read_ihqhqhB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos + 27, tags)
+                    pos -= 27
+                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown), pos + 27
+            if 2 <= version <= 5:
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 17, tags)
+                    pos -= 17
+                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2), pos + 17
             if 0 <= version <= 1:
-                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2 = _read_ihqh(data, pos)
-                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1), pos + 16
+                throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3 = _read_ihqh(data, pos)
+                return InitProducerIdResponse(throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1), pos + 16
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -113,15 +102,20 @@ class InitProducerIdResponse(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 2 <= version <= 6:
-                if version < 6 and (self.ongoing_txn_producer_id != -1):
-                    refuse()
-                if version < 6 and (self.ongoing_txn_producer_epoch != -1):
-                    refuse()
+            if version == 6:
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqh(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch), _write_qh(self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch) if version >= 6 else b"", _write_B(tags), section))
+                return b"".join((_write_ihqhqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch, tags), section))
+            if 2 <= version <= 5:
+                if self.ongoing_txn_producer_id != -1:
+                    refuse()
+                if self.ongoing_txn_producer_epoch != -1:
+                    refuse()
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags_2), section_2))
             if 0 <= version <= 1:
                 if self.ongoing_txn_producer_id != -1:
                     refuse()

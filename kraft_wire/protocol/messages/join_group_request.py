@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,7 +16,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_ii = struct.Struct(">ii").pack
@@ -81,7 +80,7 @@ class JoinGroupRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupRequest, int]:
         start = pos
         try:
-            if 6 <= version <= 9:
+            if 8 <= version <= 9:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -104,7 +103,7 @@ class JoinGroupRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     group_instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     group_instance_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -117,10 +116,12 @@ class JoinGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 protocols: list[JoinGroupRequestProtocol]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 protocols = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -146,97 +147,163 @@ class JoinGroupRequest(Message, gc=False):
                         pos -= 1
                     pos += 1
                     protocols.append(JoinGroupRequestProtocol(name, metadata, unknown))
+                size = data[pos]
                 reason: str | None
-                if version >= 8:
-                    size = data[pos]
-                    reason_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        reason_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        reason_2 = None
-                        pos = pos + 1
-                    else:
-                        reason_2, pos = long_string(data, pos + 1, size)
-                    reason = reason_2
-                else:
+                if 0 < size < 128:
+                    end = pos + size
+                    reason = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     reason = None
+                    pos += 1
+                else:
+                    reason, pos = long_string(data, pos + 1, size)
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return JoinGroupRequest(group_id, session_timeout_ms, rebalance_timeout_ms, member_id, group_instance_id, protocol_type, protocols, reason, unknown_2), pos + 1
+            if 6 <= version <= 7:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                session_timeout_ms_2, rebalance_timeout_ms_2, size = _read_iiB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 8 + size
+                    member_id_2 = data[pos + 9:end].decode()
+                    pos = end
+                else:
+                    member_id_2, pos = long_string(data, pos + 9, size)
+                size = data[pos]
+                group_instance_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_instance_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_instance_id_2 = None
+                    pos += 1
+                else:
+                    group_instance_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_type_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    protocol_type_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                protocols_2: list[JoinGroupRequestProtocol]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                protocols_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    metadata_2: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        metadata_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    protocols_2.append(JoinGroupRequestProtocol(name_2, metadata_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return JoinGroupRequest(group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2, group_instance_id_2, protocol_type_2, protocols_2, None, unknown_4), pos + 1
             if 0 <= version <= 5:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    group_id_2 = data[pos + 2:end].decode()
+                    group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                session_timeout_ms_2, = _read_i(data, pos)
+                session_timeout_ms_3, = _read_i(data, pos)
                 pos += 4
-                rebalance_timeout_ms_2: int
+                rebalance_timeout_ms_3: int
                 if version >= 1:
                     rebalance_timeout_ms_3, = _read_i(data, pos)
                     pos += 4
-                    rebalance_timeout_ms_2 = rebalance_timeout_ms_3
                 else:
-                    rebalance_timeout_ms_2 = -1
+                    rebalance_timeout_ms_3 = -1
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    member_id_2 = data[pos + 2:end].decode()
+                    member_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                group_instance_id_2: str | None
+                group_instance_id_3: str | None
                 if version >= 5:
                     size, = _read_h(data, pos)
-                    group_instance_id_3: str | None
                     if size >= 0:
                         end = pos + 2 + size
                         group_instance_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         group_instance_id_3 = None
-                        pos = pos + 2
-                    group_instance_id_2 = group_instance_id_3
+                        pos += 2
                 else:
-                    group_instance_id_2 = None
+                    group_instance_id_3 = None
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    protocol_type_2 = data[pos + 2:end].decode()
+                    protocol_type_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_i(data, pos)
                 pos += 4
-                protocols_2: list[JoinGroupRequestProtocol]
-                protocols_2 = []
-                for _ in range(check_count(data, pos, size)):
+                protocols_3: list[JoinGroupRequestProtocol]
+                rounds = range(check_count(data, pos, size))
+                protocols_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_2 = data[pos + 2:end].decode()
+                        name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    metadata_2: bytes
+                    metadata_3: bytes
                     if size >= 0:
                         end = pos + size
-                        metadata_2 = data[pos:end]
+                        metadata_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    protocols_2.append(JoinGroupRequestProtocol(name_2, metadata_2))
+                    protocols_3.append(JoinGroupRequestProtocol(name_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupRequest(group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2, group_instance_id_2, protocol_type_2, protocols_2, None), pos
+                    return JoinGroupRequest(group_id_3, session_timeout_ms_3, rebalance_timeout_ms_3, member_id_3, group_instance_id_3, protocol_type_3, protocols_3, None), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -244,7 +311,7 @@ class JoinGroupRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 6 <= version <= 9:
+            if 8 <= version <= 9:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
@@ -268,49 +335,77 @@ class JoinGroupRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, _write_B(tags), section)
-                if version >= 8:
-                    if self.reason is None:
-                        reason_raw = b""
-                        reason_size = 0
-                    else:
-                        reason_raw = self.reason.encode()
-                        reason_size = len(reason_raw) + 1
-                    out += (SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags], section)
+                if self.reason is None:
+                    reason_raw = b""
+                    reason_size = 0
+                else:
+                    reason_raw = self.reason.encode()
+                    reason_size = len(reason_raw) + 1
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw, SIZES[tags_2], section_2)
+                return
+            if 6 <= version <= 7:
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2) + 1
+                member_id_raw_2 = self.member_id.encode()
+                member_id_size_2 = len(member_id_raw_2) + 1
+                if self.group_instance_id is None:
+                    group_instance_id_raw_2 = b""
+                    group_instance_id_size_2 = 0
+                else:
+                    group_instance_id_raw_2 = self.group_instance_id.encode()
+                    group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                protocol_type_raw_2 = self.protocol_type.encode()
+                protocol_type_size_2 = len(protocol_type_raw_2) + 1
+                protocols_2 = self.protocols
+                protocols_size_2 = len(protocols_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_iiB(self.session_timeout_ms, self.rebalance_timeout_ms, member_id_size_2) if member_id_size_2 < 128 else _write_ii(self.session_timeout_ms, self.rebalance_timeout_ms) + string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2, SIZES[protocols_size_2] if protocols_size_2 < 128 else uvarint(protocols_size_2))
+                for item_2 in protocols_2:
+                    name_raw_2 = item_2.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    metadata_raw_2 = item_2.metadata
+                    metadata_size_2 = len(metadata_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2), metadata_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
             if 0 <= version <= 5:
                 if version < 5 and (self.group_instance_id is not None):
                     refuse()
-                group_id_raw_2 = self.group_id.encode()
-                group_id_size_2 = len(group_id_raw_2)
-                member_id_raw_2 = self.member_id.encode()
-                member_id_size_2 = len(member_id_raw_2)
-                out += (_write_h(group_id_size_2), group_id_raw_2, _write_i(self.session_timeout_ms), _write_i(self.rebalance_timeout_ms) if version >= 1 else b"", _write_h(member_id_size_2), member_id_raw_2)
+                group_id_raw_3 = self.group_id.encode()
+                group_id_size_3 = len(group_id_raw_3)
+                member_id_raw_3 = self.member_id.encode()
+                member_id_size_3 = len(member_id_raw_3)
+                out += (_write_h(group_id_size_3), group_id_raw_3, _write_i(self.session_timeout_ms), _write_i(self.rebalance_timeout_ms) if version >= 1 else b"", _write_h(member_id_size_3), member_id_raw_3)
                 if version >= 5:
                     if self.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = -1
+                        group_instance_id_raw_3 = b""
+                        group_instance_id_size_3 = -1
                     else:
-                        group_instance_id_raw_2 = self.group_instance_id.encode()
-                        group_instance_id_size_2 = len(group_instance_id_raw_2)
-                    out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
-                protocol_type_raw_2 = self.protocol_type.encode()
-                protocol_type_size_2 = len(protocol_type_raw_2)
-                protocols_2 = self.protocols
-                protocols_size_2 = len(protocols_2)
-                out += (_write_h(protocol_type_size_2), protocol_type_raw_2, _write_i(protocols_size_2))
-                for item_2 in protocols_2:
-                    name_raw_2 = item_2.name.encode()
-                    name_size_2 = len(name_raw_2)
-                    metadata_raw_2 = item_2.metadata
-                    metadata_size_2 = len(metadata_raw_2)
-                    if item_2.unknown_tagged_fields:
+                        group_instance_id_raw_3 = self.group_instance_id.encode()
+                        group_instance_id_size_3 = len(group_instance_id_raw_3)
+                    out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
+                protocol_type_raw_3 = self.protocol_type.encode()
+                protocol_type_size_3 = len(protocol_type_raw_3)
+                protocols_3 = self.protocols
+                protocols_size_3 = len(protocols_3)
+                out += (_write_h(protocol_type_size_3), protocol_type_raw_3, _write_i(protocols_size_3))
+                for item_3 in protocols_3:
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    metadata_raw_3 = item_3.metadata
+                    metadata_size_3 = len(metadata_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_2), name_raw_2, _write_i(metadata_size_2), metadata_raw_2)
+                    out += (_write_h(name_size_3), name_raw_3, _write_i(metadata_size_3), metadata_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,23 +6,26 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
+_read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hih = struct.Struct(">hih").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihi = struct.Struct(">ihi").unpack_from
+_read_ihiB = struct.Struct(">ihiB").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_tB = struct.Struct(">?B").pack
 _write_h = struct.Struct(">h").pack
 _write_hih = struct.Struct(">hih").pack
 _write_i = struct.Struct(">i").pack
 _write_ihi = struct.Struct(">ihi").pack
+_write_ihiB = struct.Struct(">ihiB").pack
 
 
 class JoinGroupResponseMember(Structure, gc=False):
@@ -89,34 +92,27 @@ class JoinGroupResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[JoinGroupResponse, int]:
         start = pos
         try:
-            if 6 <= version <= 9:
-                throttle_time_ms, error_code, generation_id = _read_ihi(data, pos)
-                pos += 10
+            if version == 9:
+                throttle_time_ms, error_code, generation_id, size = _read_ihiB(data, pos)
                 protocol_type: str | None
-                if version >= 7:
-                    size = data[pos]
-                    protocol_type_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_type_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    protocol_type = protocol_type_2
-                else:
+                if 0 < size < 128:
+                    end = pos + 10 + size
+                    protocol_type = data[pos + 11:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_type = None
+                    pos += 11
+                else:
+                    protocol_type, pos = long_string(data, pos + 11, size)
                 size = data[pos]
                 protocol_name: str | None
                 if 0 < size < 128:
                     end = pos + size
                     protocol_name = data[pos + 1:end].decode()
                     pos = end
-                elif size == 0 and version >= 7:
+                elif size == 0:
                     protocol_name = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     protocol_name, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -126,27 +122,22 @@ class JoinGroupResponse(Message, gc=False):
                     pos = end
                 else:
                     leader, pos = long_string(data, pos + 1, size)
-                skip_assignment: bool
-                if version >= 9:
-                    skip_assignment_2 = data[pos] != 0
-                    pos += 1
-                    skip_assignment = skip_assignment_2
-                else:
-                    skip_assignment = False
-                size = data[pos]
+                skip_assignment, size = _read_tB(data, pos)
                 if 0 < size < 128:
-                    end = pos + size
-                    member_id = data[pos + 1:end].decode()
+                    end = pos + 1 + size
+                    member_id = data[pos + 2:end].decode()
                     pos = end
                 else:
-                    member_id, pos = long_string(data, pos + 1, size)
+                    member_id, pos = long_string(data, pos + 2, size)
                 size = data[pos]
                 pos += 1
                 members: list[JoinGroupResponseMember]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -162,7 +153,7 @@ class JoinGroupResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         group_instance_id = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         group_instance_id, pos = long_string(data, pos + 1, size)
                     size = data[pos]
@@ -189,73 +180,164 @@ class JoinGroupResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return JoinGroupResponse(throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader, skip_assignment, member_id, members, unknown_2), pos + 1
+            if 6 <= version <= 8:
+                throttle_time_ms_2, error_code_2, generation_id_2 = _read_ihi(data, pos)
+                pos += 10
+                protocol_type_2: str | None
+                if version >= 7:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        protocol_type_2 = None
+                        pos += 1
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                else:
+                    protocol_type_2 = None
+                size = data[pos]
+                protocol_name_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_name_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0 and version >= 7:
+                    protocol_name_2 = None
+                    pos += 1
+                else:
+                    protocol_name_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    leader_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    leader_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id_3 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id_3, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                members_2: list[JoinGroupResponseMember]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                members_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id_4 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id_4, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    group_instance_id_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_instance_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        group_instance_id_2 = None
+                        pos += 1
+                    else:
+                        group_instance_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    metadata_2: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        metadata_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    members_2.append(JoinGroupResponseMember(member_id_4, group_instance_id_2, metadata_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return JoinGroupResponse(throttle_time_ms_2, error_code_2, generation_id_2, protocol_type_2, protocol_name_2, leader_2, False, member_id_3, members_2, unknown_4), pos + 1
             if 0 <= version <= 5:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 2:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
-                error_code_2, generation_id_2, size = _read_hih(data, pos)
+                    throttle_time_ms_3 = 0
+                error_code_3, generation_id_3, size = _read_hih(data, pos)
                 if size >= 0:
                     end = pos + 8 + size
-                    protocol_name_2 = data[pos + 8:end].decode()
+                    protocol_name_3 = data[pos + 8:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    leader_2 = data[pos + 2:end].decode()
+                    leader_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    member_id_3 = data[pos + 2:end].decode()
+                    member_id_5 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_i(data, pos)
                 pos += 4
-                members_2: list[JoinGroupResponseMember]
-                members_2 = []
-                for _ in range(check_count(data, pos, size)):
+                members_3: list[JoinGroupResponseMember]
+                rounds = range(check_count(data, pos, size))
+                members_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        member_id_4 = data[pos + 2:end].decode()
+                        member_id_6 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    group_instance_id_2: str | None
+                    group_instance_id_3: str | None
                     if version >= 5:
                         size, = _read_h(data, pos)
-                        group_instance_id_3: str | None
                         if size >= 0:
                             end = pos + 2 + size
                             group_instance_id_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             group_instance_id_3 = None
-                            pos = pos + 2
-                        group_instance_id_2 = group_instance_id_3
+                            pos += 2
                     else:
-                        group_instance_id_2 = None
+                        group_instance_id_3 = None
                     size, = _read_i(data, pos)
                     pos += 4
-                    metadata_2: bytes
+                    metadata_3: bytes
                     if size >= 0:
                         end = pos + size
-                        metadata_2 = data[pos:end]
+                        metadata_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    members_2.append(JoinGroupResponseMember(member_id_4, group_instance_id_2, metadata_2))
+                    members_3.append(JoinGroupResponseMember(member_id_6, group_instance_id_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupResponse(throttle_time_ms_2, error_code_2, generation_id_2, None, protocol_name_2, leader_2, False, member_id_3, members_2), pos
+                    return JoinGroupResponse(throttle_time_ms_3, error_code_3, generation_id_3, None, protocol_name_3, leader_3, False, member_id_5, members_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -263,21 +345,14 @@ class JoinGroupResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 6 <= version <= 9:
-                if version < 9 and (self.skip_assignment):
-                    refuse()
-                out.append(_write_ihi(self.throttle_time_ms, self.error_code, self.generation_id))
-                if version >= 7:
-                    if self.protocol_type is None:
-                        protocol_type_raw = b""
-                        protocol_type_size = 0
-                    else:
-                        protocol_type_raw = self.protocol_type.encode()
-                        protocol_type_size = len(protocol_type_raw) + 1
-                    out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw)
+            if version == 9:
+                if self.protocol_type is None:
+                    protocol_type_raw = b""
+                    protocol_type_size = 0
+                else:
+                    protocol_type_raw = self.protocol_type.encode()
+                    protocol_type_size = len(protocol_type_raw) + 1
                 if self.protocol_name is None:
-                    if not (version >= 7):
-                        refuse()
                     protocol_name_raw = b""
                     protocol_name_size = 0
                 else:
@@ -289,7 +364,7 @@ class JoinGroupResponse(Message, gc=False):
                 member_id_size = len(member_id_raw) + 1
                 members = self.members
                 members_size = len(members) + 1
-                out += (SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_t(self.skip_assignment) if version >= 9 else b"", SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                out += (_write_ihiB(self.throttle_time_ms, self.error_code, self.generation_id, protocol_type_size) if protocol_type_size < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.generation_id) + string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_tB(self.skip_assignment, member_id_size) if member_id_size < 128 else _write_t(self.skip_assignment) + string_size(member_id_size), member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
                 for item in members:
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
@@ -304,43 +379,90 @@ class JoinGroupResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, _write_B(tags), section)
+                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if 6 <= version <= 8:
+                if self.skip_assignment:
+                    refuse()
+                out.append(_write_ihi(self.throttle_time_ms, self.error_code, self.generation_id))
+                if version >= 7:
+                    if self.protocol_type is None:
+                        protocol_type_raw_2 = b""
+                        protocol_type_size_2 = 0
+                    else:
+                        protocol_type_raw_2 = self.protocol_type.encode()
+                        protocol_type_size_2 = len(protocol_type_raw_2) + 1
+                    out += (SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2)
+                if self.protocol_name is None:
+                    if not (version >= 7):
+                        refuse()
+                    protocol_name_raw_2 = b""
+                    protocol_name_size_2 = 0
+                else:
+                    protocol_name_raw_2 = self.protocol_name.encode()
+                    protocol_name_size_2 = len(protocol_name_raw_2) + 1
+                leader_raw_2 = self.leader.encode()
+                leader_size_2 = len(leader_raw_2) + 1
+                member_id_raw_3 = self.member_id.encode()
+                member_id_size_3 = len(member_id_raw_3) + 1
+                members_2 = self.members
+                members_size_2 = len(members_2) + 1
+                out += (SIZES[protocol_name_size_2] if protocol_name_size_2 < 128 else string_size(protocol_name_size_2), protocol_name_raw_2, SIZES[leader_size_2] if leader_size_2 < 128 else string_size(leader_size_2), leader_raw_2, SIZES[member_id_size_3] if member_id_size_3 < 128 else string_size(member_id_size_3), member_id_raw_3, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                for item_2 in members_2:
+                    member_id_raw_4 = item_2.member_id.encode()
+                    member_id_size_4 = len(member_id_raw_4) + 1
+                    if item_2.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = 0
+                    else:
+                        group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                    metadata_raw_2 = item_2.metadata
+                    metadata_size_2 = len(metadata_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4), member_id_raw_4, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2), metadata_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
             if 0 <= version <= 5:
                 if self.skip_assignment:
                     refuse()
                 if self.protocol_name is None:
                     refuse()
-                protocol_name_raw_2 = self.protocol_name.encode()
-                protocol_name_size_2 = len(protocol_name_raw_2)
-                leader_raw_2 = self.leader.encode()
-                leader_size_2 = len(leader_raw_2)
-                member_id_raw_3 = self.member_id.encode()
-                member_id_size_3 = len(member_id_raw_3)
-                members_2 = self.members
-                members_size_2 = len(members_2)
-                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_hih(self.error_code, self.generation_id, protocol_name_size_2), protocol_name_raw_2, _write_h(leader_size_2), leader_raw_2, _write_h(member_id_size_3), member_id_raw_3, _write_i(members_size_2))
-                for item_2 in members_2:
-                    member_id_raw_4 = item_2.member_id.encode()
-                    member_id_size_4 = len(member_id_raw_4)
-                    out += (_write_h(member_id_size_4), member_id_raw_4)
+                protocol_name_raw_3 = self.protocol_name.encode()
+                protocol_name_size_3 = len(protocol_name_raw_3)
+                leader_raw_3 = self.leader.encode()
+                leader_size_3 = len(leader_raw_3)
+                member_id_raw_5 = self.member_id.encode()
+                member_id_size_5 = len(member_id_raw_5)
+                members_3 = self.members
+                members_size_3 = len(members_3)
+                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_hih(self.error_code, self.generation_id, protocol_name_size_3), protocol_name_raw_3, _write_h(leader_size_3), leader_raw_3, _write_h(member_id_size_5), member_id_raw_5, _write_i(members_size_3))
+                for item_3 in members_3:
+                    member_id_raw_6 = item_3.member_id.encode()
+                    member_id_size_6 = len(member_id_raw_6)
+                    out += (_write_h(member_id_size_6), member_id_raw_6)
                     if version >= 5:
-                        if item_2.group_instance_id is None:
-                            group_instance_id_raw_2 = b""
-                            group_instance_id_size_2 = -1
+                        if item_3.group_instance_id is None:
+                            group_instance_id_raw_3 = b""
+                            group_instance_id_size_3 = -1
                         else:
-                            group_instance_id_raw_2 = item_2.group_instance_id.encode()
-                            group_instance_id_size_2 = len(group_instance_id_raw_2)
-                        out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
-                    metadata_raw_2 = item_2.metadata
-                    metadata_size_2 = len(metadata_raw_2)
-                    if item_2.unknown_tagged_fields:
+                            group_instance_id_raw_3 = item_3.group_instance_id.encode()
+                            group_instance_id_size_3 = len(group_instance_id_raw_3)
+                        out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
+                    metadata_raw_3 = item_3.metadata
+                    metadata_size_3 = len(metadata_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_i(metadata_size_2), metadata_raw_2)
+                    out += (_write_i(metadata_size_3), metadata_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,12 +15,12 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_hiB = struct.Struct(">hiB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
-_write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_read_i16sB = struct.Struct(">i16sB").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _write_hi = struct.Struct(">hi").pack
 _write_hiB = struct.Struct(">hiB").pack
-_write_i = struct.Struct(">i").pack
+_write_i16sB = struct.Struct(">i16sB").pack
+_write_iB = struct.Struct(">iB").pack
 
 
 class Voter(Structure, gc=False):
@@ -69,59 +69,84 @@ class LeaderChangeMessage(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaderChangeMessage, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 version_2, leader_id, size = _read_hiB(data, pos)
                 pos += 7
                 voters: list[Voter]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 voters = []
-                for _ in range(size - 1):
-                    voter_id, = _read_i(data, pos)
-                    pos += 4
-                    voter_directory_id: Uuid
-                    if version >= 1:
-                        voter_directory_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        voter_directory_id = as_uuid(Uuid, voter_directory_id_2)
-                    else:
-                        voter_directory_id = Uuid.ZERO
-                    tags = data[pos]
+                for _ in rounds:
+                    voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    voters.append(Voter(voter_id, voter_directory_id, unknown))
+                        unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                        pos -= 21
+                    pos += 21
+                    voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), unknown))
                 size = data[pos]
                 pos += 1
                 granting_voters: list[Voter]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 granting_voters = []
-                for _ in range(size - 1):
-                    voter_id_2, = _read_i(data, pos)
-                    pos += 4
-                    voter_directory_id_3: Uuid
-                    if version >= 1:
-                        voter_directory_id_4 = data[pos : pos + 16]
-                        pos += 16
-                        voter_directory_id_3 = as_uuid(Uuid, voter_directory_id_4)
-                    else:
-                        voter_directory_id_3 = Uuid.ZERO
-                    tags = data[pos]
+                for _ in rounds:
+                    voter_id_2, voter_directory_id_2, tags = _read_i16sB(data, pos)
                     unknown_2: UnknownTags = ()
                     if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    granting_voters.append(Voter(voter_id_2, voter_directory_id_3, unknown_2))
+                        unknown_2, pos = read_unknown_tags(data, pos + 21, tags)
+                        pos -= 21
+                    pos += 21
+                    granting_voters.append(Voter(voter_id_2, as_uuid(Uuid, voter_directory_id_2), unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return LeaderChangeMessage(version_2, leader_id, voters, granting_voters, unknown_3), pos + 1
+            if version == 0:
+                version_3, leader_id_2, size = _read_hiB(data, pos)
+                pos += 7
+                voters_2: list[Voter]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                voters_2 = []
+                for _ in rounds:
+                    voter_id_3, tags = _read_iB(data, pos)
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    voters_2.append(Voter(voter_id_3, Uuid.ZERO, unknown_4))
+                size = data[pos]
+                pos += 1
+                granting_voters_2: list[Voter]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                granting_voters_2 = []
+                for _ in rounds:
+                    voter_id_4, tags = _read_iB(data, pos)
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    granting_voters_2.append(Voter(voter_id_4, Uuid.ZERO, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return LeaderChangeMessage(version_3, leader_id_2, voters_2, granting_voters_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -129,31 +154,53 @@ class LeaderChangeMessage(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 voters = self.voters
                 voters_size = len(voters) + 1
                 out.append(_write_hiB(self.version, self.leader_id, voters_size) if voters_size < 128 else _write_hi(self.version, self.leader_id) + uvarint(voters_size))
                 for item in voters:
-                    if version < 1 and (item.voter_directory_id != Uuid.ZERO):
-                        refuse()
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_i(item.voter_id), _write_16s(item.voter_directory_id) if version >= 1 else b"", _write_B(tags), section)
+                    out += (_write_i16sB(item.voter_id, item.voter_directory_id, tags), section)
                 granting_voters = self.granting_voters
                 granting_voters_size = len(granting_voters) + 1
                 out.append(SIZES[granting_voters_size] if granting_voters_size < 128 else uvarint(granting_voters_size))
                 for item_2 in granting_voters:
-                    if version < 1 and (item_2.voter_directory_id != Uuid.ZERO):
-                        refuse()
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_i(item_2.voter_id), _write_16s(item_2.voter_directory_id) if version >= 1 else b"", _write_B(tags_2), section_2)
+                    out += (_write_i16sB(item_2.voter_id, item_2.voter_directory_id, tags_2), section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 0:
+                voters_2 = self.voters
+                voters_size_2 = len(voters_2) + 1
+                out.append(_write_hiB(self.version, self.leader_id, voters_size_2) if voters_size_2 < 128 else _write_hi(self.version, self.leader_id) + uvarint(voters_size_2))
+                for item_3 in voters_2:
+                    if item_3.voter_directory_id != Uuid.ZERO:
+                        refuse()
+                    tags_4, section_4 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (_write_iB(item_3.voter_id, tags_4), section_4)
+                granting_voters_2 = self.granting_voters
+                granting_voters_size_2 = len(granting_voters_2) + 1
+                out.append(SIZES[granting_voters_size_2] if granting_voters_size_2 < 128 else uvarint(granting_voters_size_2))
+                for item_4 in granting_voters_2:
+                    if item_4.voter_directory_id != Uuid.ZERO:
+                        refuse()
+                    tags_5, section_5 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (_write_iB(item_4.voter_id, tags_5), section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

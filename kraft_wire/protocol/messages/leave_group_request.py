@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 
@@ -66,7 +65,7 @@ class LeaveGroupRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[LeaveGroupRequest, int]:
         start = pos
         try:
-            if 4 <= version <= 5:
+            if version == 5:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -77,10 +76,12 @@ class LeaveGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 members: list[MemberIdentity]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -96,25 +97,20 @@ class LeaveGroupRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         group_instance_id = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         group_instance_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
                     reason: str | None
-                    if version >= 5:
-                        size = data[pos]
-                        reason_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            reason_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            reason_2 = None
-                            pos = pos + 1
-                        else:
-                            reason_2, pos = long_string(data, pos + 1, size)
-                        reason = reason_2
-                    else:
+                    if 0 < size < 128:
+                        end = pos + size
+                        reason = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
                         reason = None
+                        pos += 1
+                    else:
+                        reason, pos = long_string(data, pos + 1, size)
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
@@ -128,15 +124,63 @@ class LeaveGroupRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return LeaveGroupRequest(group_id, '', members, unknown_2), pos + 1
+            if version == 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                members_2: list[MemberIdentity]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                members_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    group_instance_id_2: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_instance_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        group_instance_id_2 = None
+                        pos += 1
+                    else:
+                        group_instance_id_2, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    members_2.append(MemberIdentity(member_id_2, group_instance_id_2, None, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return LeaveGroupRequest(group_id_2, '', members_2, unknown_4), pos + 1
             if 0 <= version <= 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    group_id_2 = data[pos + 2:end].decode()
+                    group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                member_id_2: str
+                member_id_3: str
                 if version <= 2:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -145,46 +189,36 @@ class LeaveGroupRequest(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    member_id_2 = member_id_3
                 else:
-                    member_id_2 = ''
-                members_2: list[MemberIdentity]
+                    member_id_3 = ''
+                members_3: list[MemberIdentity]
                 if version >= 3:
                     size, = _read_i(data, pos)
                     pos += 4
-                    members_3: list[MemberIdentity]
+                    rounds = range(check_count(data, pos, size))
                     members_3 = []
-                    for _ in range(check_count(data, pos, size)):
-                        member_id_4: str
-                        group_instance_id_2: str | None
-                        if version >= 3:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
-                                member_id_5 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                refuse()
-                            size, = _read_h(data, pos)
-                            group_instance_id_3: str | None
-                            if size >= 0:
-                                end = pos + 2 + size
-                                group_instance_id_3 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                group_instance_id_3 = None
-                                pos = pos + 2
-                            member_id_4 = member_id_5
-                            group_instance_id_2 = group_instance_id_3
+                    for _ in rounds:
+                        size, = _read_h(data, pos)
+                        if size >= 0:
+                            end = pos + 2 + size
+                            member_id_4 = data[pos + 2:end].decode()
+                            pos = end
                         else:
-                            member_id_4 = ''
-                            group_instance_id_2 = None
-                        members_3.append(MemberIdentity(member_id_4, group_instance_id_2, None))
-                    members_2 = members_3
+                            refuse()
+                        size, = _read_h(data, pos)
+                        group_instance_id_3: str | None
+                        if size >= 0:
+                            end = pos + 2 + size
+                            group_instance_id_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            group_instance_id_3 = None
+                            pos += 2
+                        members_3.append(MemberIdentity(member_id_4, group_instance_id_3, None))
                 else:
-                    members_2 = []
+                    members_3 = []
                 if pos <= len(data):
-                    return LeaveGroupRequest(group_id_2, member_id_2, members_2), pos
+                    return LeaveGroupRequest(group_id_3, member_id_3, members_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -192,7 +226,7 @@ class LeaveGroupRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 4 <= version <= 5:
+            if version == 5:
                 if self.member_id != '':
                     refuse()
                 group_id_raw = self.group_id.encode()
@@ -209,57 +243,75 @@ class LeaveGroupRequest(Message, gc=False):
                     else:
                         group_instance_id_raw = item.group_instance_id.encode()
                         group_instance_id_size = len(group_instance_id_raw) + 1
-                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw)
-                    if version >= 5:
-                        if item.reason is None:
-                            reason_raw = b""
-                            reason_size = 0
-                        else:
-                            reason_raw = item.reason.encode()
-                            reason_size = len(reason_raw) + 1
-                        out += (SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw)
+                    if item.reason is None:
+                        reason_raw = b""
+                        reason_size = 0
+                    else:
+                        reason_raw = item.reason.encode()
+                        reason_size = len(reason_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags), section)
+                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if version == 4:
+                if self.member_id != '':
+                    refuse()
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2) + 1
+                members_2 = self.members
+                members_size_2 = len(members_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                for item_2 in members_2:
+                    member_id_raw_2 = item_2.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2) + 1
+                    if item_2.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = 0
+                    else:
+                        group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
             if 0 <= version <= 3:
                 if version > 2 and (self.member_id != ''):
                     refuse()
                 if version < 3 and (self.members is None or self.members):
                     refuse()
-                group_id_raw_2 = self.group_id.encode()
-                group_id_size_2 = len(group_id_raw_2)
-                out += (_write_h(group_id_size_2), group_id_raw_2)
+                group_id_raw_3 = self.group_id.encode()
+                group_id_size_3 = len(group_id_raw_3)
+                out += (_write_h(group_id_size_3), group_id_raw_3)
                 if version <= 2:
-                    member_id_raw_2 = self.member_id.encode()
-                    member_id_size_2 = len(member_id_raw_2)
-                    out += (_write_h(member_id_size_2), member_id_raw_2)
+                    member_id_raw_3 = self.member_id.encode()
+                    member_id_size_3 = len(member_id_raw_3)
+                    out += (_write_h(member_id_size_3), member_id_raw_3)
                 if version >= 3:
-                    members_2 = self.members
-                    members_size_2 = len(members_2)
-                    out.append(_write_i(members_size_2))
-                    for item_2 in members_2:
-                        if version < 3 and (item_2.member_id != ''):
+                    members_3 = self.members
+                    members_size_3 = len(members_3)
+                    out.append(_write_i(members_size_3))
+                    for item_3 in members_3:
+                        member_id_raw_4 = item_3.member_id.encode()
+                        member_id_size_4 = len(member_id_raw_4)
+                        if item_3.group_instance_id is None:
+                            group_instance_id_raw_3 = b""
+                            group_instance_id_size_3 = -1
+                        else:
+                            group_instance_id_raw_3 = item_3.group_instance_id.encode()
+                            group_instance_id_size_3 = len(group_instance_id_raw_3)
+                        if item_3.unknown_tagged_fields:
                             refuse()
-                        if version < 3 and (item_2.group_instance_id is not None):
-                            refuse()
-                        if version >= 3:
-                            member_id_raw_3 = item_2.member_id.encode()
-                            member_id_size_3 = len(member_id_raw_3)
-                            if item_2.group_instance_id is None:
-                                group_instance_id_raw_2 = b""
-                                group_instance_id_size_2 = -1
-                            else:
-                                group_instance_id_raw_2 = item_2.group_instance_id.encode()
-                                group_instance_id_size_2 = len(group_instance_id_raw_2)
-                            out += (_write_h(member_id_size_3), member_id_raw_3, _write_h(group_instance_id_size_2), group_instance_id_raw_2)
-                        if item_2.unknown_tagged_fields:
-                            refuse()
+                        out += (_write_h(member_id_size_4), member_id_raw_4, _write_h(group_instance_id_size_3), group_instance_id_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,12 +17,13 @@ _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ihi = struct.Struct(">ihi").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
+_write_ihi = struct.Struct(">ihi").pack
 
 
 class MemberResponse(Structure, gc=False):
@@ -75,10 +76,12 @@ class LeaveGroupResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 members: list[MemberResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -94,7 +97,7 @@ class LeaveGroupResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         group_instance_id = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         group_instance_id, pos = long_string(data, pos + 1, size)
                     error_code_2, tags = _read_hB(data, pos)
@@ -110,57 +113,42 @@ class LeaveGroupResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return LeaveGroupResponse(throttle_time_ms, error_code, members, unknown_2), pos + 1
-            if 0 <= version <= 3:
-                throttle_time_ms_2: int
+            if version == 3:
+                throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
+                pos += 10
+                members_2: list[MemberResponse]
+                rounds = range(check_count(data, pos, size))
+                members_2 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        member_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_h(data, pos)
+                    group_instance_id_2: str | None
+                    if size >= 0:
+                        end = pos + 2 + size
+                        group_instance_id_2 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        group_instance_id_2 = None
+                        pos += 2
+                    error_code_4, = _read_h(data, pos)
+                    pos += 2
+                    members_2.append(MemberResponse(member_id_2, group_instance_id_2, error_code_4))
+                return LeaveGroupResponse(throttle_time_ms_2, error_code_3, members_2), pos
+            if 0 <= version <= 2:
+                throttle_time_ms_3: int
                 if version >= 1:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
-                error_code_3, = _read_h(data, pos)
-                pos += 2
-                members_2: list[MemberResponse]
-                if version >= 3:
-                    size, = _read_i(data, pos)
-                    pos += 4
-                    members_3: list[MemberResponse]
-                    members_3 = []
-                    for _ in range(check_count(data, pos, size)):
-                        member_id_2: str
-                        group_instance_id_2: str | None
-                        error_code_4: int
-                        if version >= 3:
-                            size, = _read_h(data, pos)
-                            if size >= 0:
-                                end = pos + 2 + size
-                                member_id_3 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                refuse()
-                            size, = _read_h(data, pos)
-                            group_instance_id_3: str | None
-                            if size >= 0:
-                                end = pos + 2 + size
-                                group_instance_id_3 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                group_instance_id_3 = None
-                                pos = pos + 2
-                            error_code_5, = _read_h(data, pos)
-                            pos += 2
-                            member_id_2 = member_id_3
-                            group_instance_id_2 = group_instance_id_3
-                            error_code_4 = error_code_5
-                        else:
-                            member_id_2 = ''
-                            group_instance_id_2 = ''
-                            error_code_4 = 0
-                        members_3.append(MemberResponse(member_id_2, group_instance_id_2, error_code_4))
-                    members_2 = members_3
-                else:
-                    members_2 = []
-                return LeaveGroupResponse(throttle_time_ms_2, error_code_3, members_2), pos
+                    throttle_time_ms_3 = 0
+                error_code_5, = _read_h(data, pos)
+                return LeaveGroupResponse(throttle_time_ms_3, error_code_5, []), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -188,37 +176,33 @@ class LeaveGroupResponse(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
-            if 0 <= version <= 3:
-                if version < 3 and (self.members is None or self.members):
-                    refuse()
-                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_h(self.error_code))
-                if version >= 3:
-                    members_2 = self.members
-                    members_size_2 = len(members_2)
-                    out.append(_write_i(members_size_2))
-                    for item_2 in members_2:
-                        if version < 3 and (item_2.member_id != ''):
-                            refuse()
-                        if version < 3 and (item_2.group_instance_id != ''):
-                            refuse()
-                        if version < 3 and (item_2.error_code != 0):
-                            refuse()
-                        if version >= 3:
-                            member_id_raw_2 = item_2.member_id.encode()
-                            member_id_size_2 = len(member_id_raw_2)
-                            if item_2.group_instance_id is None:
-                                group_instance_id_raw_2 = b""
-                                group_instance_id_size_2 = -1
-                            else:
-                                group_instance_id_raw_2 = item_2.group_instance_id.encode()
-                                group_instance_id_size_2 = len(group_instance_id_raw_2)
-                            out += (_write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2, _write_h(item_2.error_code))
-                        if item_2.unknown_tagged_fields:
-                            refuse()
+            if version == 3:
+                members_2 = self.members
+                members_size_2 = len(members_2)
+                out.append(_write_ihi(self.throttle_time_ms, self.error_code, members_size_2))
+                for item_2 in members_2:
+                    member_id_raw_2 = item_2.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2)
+                    if item_2.group_instance_id is None:
+                        group_instance_id_raw_2 = b""
+                        group_instance_id_size_2 = -1
+                    else:
+                        group_instance_id_raw_2 = item_2.group_instance_id.encode()
+                        group_instance_id_size_2 = len(group_instance_id_raw_2)
+                    if item_2.unknown_tagged_fields:
+                        refuse()
+                    out += (_write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2, _write_h(item_2.error_code))
                 if self.unknown_tagged_fields:
                     refuse()
+                return
+            if 0 <= version <= 2:
+                if self.members is None or self.members:
+                    refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_h(self.error_code))
                 return
         except ENCODE_FAULTS:
             pass

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
-_write_B = struct.Struct(">B").pack
 _read_array_b = array_readers("b")
 _write_array_b = array_writers("b")
 
@@ -37,27 +35,27 @@ class ListConfigResourcesRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> ListConfigResourcesRequest:
         try:
-            if 0 <= version <= 1:
-                pos = 0
+            if version == 1:
+                size = data[0]
+                pos = 1
                 resource_types: tuple[int, ...]
-                if version >= 1:
-                    size = data[pos]
-                    pos += 1
-                    resource_types_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        resource_types_2 = _read_array_b[size](data, pos)
-                        pos += size - 1
-                    else:
-                        resource_types_2, pos = long_array(data, pos, size, "b")
-                    resource_types = resource_types_2
+                if 0 < size < SHORT:
+                    resource_types = _read_array_b[size](data, pos)
+                    pos += size - 1
                 else:
-                    resource_types = ()
+                    resource_types, pos = long_array(data, pos, size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListConfigResourcesRequest(resource_types, unknown)
+            if version == 0:
+                tags = data[0]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2 = read_unknown_tags(data, 1, tags)[0]
+                return ListConfigResourcesRequest((), unknown_2)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -66,26 +64,28 @@ class ListConfigResourcesRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
+                size = data[pos]
+                pos += 1
                 resource_types: tuple[int, ...]
-                if version >= 1:
-                    size = data[pos]
-                    pos += 1
-                    resource_types_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        resource_types_2 = _read_array_b[size](data, pos)
-                        pos += size - 1
-                    else:
-                        resource_types_2, pos = long_array(data, pos, size, "b")
-                    resource_types = resource_types_2
+                if 0 < size < SHORT:
+                    resource_types = _read_array_b[size](data, pos)
+                    pos += size - 1
                 else:
-                    resource_types = ()
+                    resource_types, pos = long_array(data, pos, size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListConfigResourcesRequest(resource_types, unknown), pos + 1
+            if version == 0:
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListConfigResourcesRequest((), unknown_2), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -93,19 +93,20 @@ class ListConfigResourcesRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 0 <= version <= 1:
-                out = []
-                if version < 1 and (self.resource_types is None or self.resource_types):
-                    refuse()
-                if version >= 1:
-                    resource_types = self.resource_types
-                    resource_types_size = len(resource_types) + 1
-                    out.append(_write_array_b[resource_types_size](resource_types_size, *resource_types) if resource_types_size < SHORT else write_long_array(resource_types, "b"))
+            if version == 1:
+                resource_types = self.resource_types
+                resource_types_size = len(resource_types) + 1
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
-                return b"".join(out)
+                return b"".join((_write_array_b[resource_types_size](resource_types_size, *resource_types) if resource_types_size < SHORT else write_long_array(resource_types, "b"), SIZES[tags], section))
+            if version == 0:
+                if self.resource_types is None or self.resource_types:
+                    refuse()
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((SIZES[tags_2], section_2))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,17 +6,16 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_b = struct.Struct(">b").unpack_from
+_read_bB = struct.Struct(">bB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
-_write_b = struct.Struct(">b").pack
+_write_bB = struct.Struct(">bB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
@@ -64,14 +63,16 @@ class ListConfigResourcesResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListConfigResourcesResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 config_resources: list[ConfigResource]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 config_resources = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -79,19 +80,12 @@ class ListConfigResourcesResponse(Message, gc=False):
                         pos = end
                     else:
                         resource_name, pos = long_string(data, pos + 1, size)
-                    resource_type: int
-                    if version >= 1:
-                        resource_type_2, = _read_b(data, pos)
-                        pos += 1
-                        resource_type = resource_type_2
-                    else:
-                        resource_type = 16
-                    tags = data[pos]
+                    resource_type, tags = _read_bB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
+                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                        pos -= 2
+                    pos += 2
                     config_resources.append(ConfigResource(resource_name, resource_type, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
@@ -99,6 +93,36 @@ class ListConfigResourcesResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListConfigResourcesResponse(throttle_time_ms, error_code, config_resources, unknown_2), pos + 1
+            if version == 0:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                pos += 7
+                config_resources_2: list[ConfigResource]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                config_resources_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        resource_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        resource_name_2, pos = long_string(data, pos + 1, size)
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    config_resources_2.append(ConfigResource(resource_name_2, 16, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListConfigResourcesResponse(throttle_time_ms_2, error_code_2, config_resources_2, unknown_4), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -106,7 +130,7 @@ class ListConfigResourcesResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 config_resources = self.config_resources
                 config_resources_size = len(config_resources) + 1
                 out.append(_write_ihB(self.throttle_time_ms, self.error_code, config_resources_size) if config_resources_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size))
@@ -116,11 +140,27 @@ class ListConfigResourcesResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[resource_name_size] if resource_name_size < 128 else string_size(resource_name_size), resource_name_raw, _write_b(item.resource_type) if version >= 1 else b"", _write_B(tags), section)
+                    out += (SIZES[resource_name_size] if resource_name_size < 128 else string_size(resource_name_size), resource_name_raw, _write_bB(item.resource_type, tags), section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if version == 0:
+                config_resources_2 = self.config_resources
+                config_resources_size_2 = len(config_resources_2) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, config_resources_size_2) if config_resources_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size_2))
+                for item_2 in config_resources_2:
+                    resource_name_raw_2 = item_2.resource_name.encode()
+                    resource_name_size_2 = len(resource_name_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[resource_name_size_2] if resource_name_size_2 < 128 else string_size(resource_name_size_2), resource_name_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

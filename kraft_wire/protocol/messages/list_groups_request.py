@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_compact_strings, write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class ListGroupsRequest(Message, gc=False):
@@ -38,32 +35,45 @@ class ListGroupsRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> ListGroupsRequest:
         try:
-            if 3 <= version <= 5:
-                pos = 0
+            if version == 5:
+                size = data[0]
+                pos = 1
                 states_filter: tuple[str, ...]
-                if version >= 4:
-                    size = data[pos]
-                    pos += 1
-                    states_filter_2: tuple[str, ...]
-                    states_filter_2, pos = read_compact_strings(data, pos, size)
-                    states_filter = states_filter_2
-                else:
+                if size == 1:
                     states_filter = ()
-                types_filter: tuple[str, ...]
-                if version >= 5:
-                    size = data[pos]
-                    pos += 1
-                    types_filter_2: tuple[str, ...]
-                    types_filter_2, pos = read_compact_strings(data, pos, size)
-                    types_filter = types_filter_2
                 else:
+                    states_filter, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                types_filter: tuple[str, ...]
+                if size == 1:
                     types_filter = ()
+                else:
+                    types_filter, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListGroupsRequest(states_filter, types_filter, unknown)
+            if 3 <= version <= 4:
+                pos = 0
+                states_filter_2: tuple[str, ...]
+                if version >= 4:
+                    size = data[pos]
+                    pos += 1
+                    if size == 1:
+                        states_filter_2 = ()
+                    else:
+                        states_filter_2, pos = read_compact_strings(data, pos, size)
+                else:
+                    states_filter_2 = ()
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListGroupsRequest(states_filter_2, (), unknown_2)
             if 0 <= version <= 2:
                 return ListGroupsRequest((), ())
         except DECODE_FAULTS:
@@ -74,31 +84,44 @@ class ListGroupsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsRequest, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
+            if version == 5:
+                size = data[pos]
+                pos += 1
                 states_filter: tuple[str, ...]
-                if version >= 4:
-                    size = data[pos]
-                    pos += 1
-                    states_filter_2: tuple[str, ...]
-                    states_filter_2, pos = read_compact_strings(data, pos, size)
-                    states_filter = states_filter_2
-                else:
+                if size == 1:
                     states_filter = ()
-                types_filter: tuple[str, ...]
-                if version >= 5:
-                    size = data[pos]
-                    pos += 1
-                    types_filter_2: tuple[str, ...]
-                    types_filter_2, pos = read_compact_strings(data, pos, size)
-                    types_filter = types_filter_2
                 else:
+                    states_filter, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                types_filter: tuple[str, ...]
+                if size == 1:
                     types_filter = ()
+                else:
+                    types_filter, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListGroupsRequest(states_filter, types_filter, unknown), pos + 1
+            if 3 <= version <= 4:
+                states_filter_2: tuple[str, ...]
+                if version >= 4:
+                    size = data[pos]
+                    pos += 1
+                    if size == 1:
+                        states_filter_2 = ()
+                    else:
+                        states_filter_2, pos = read_compact_strings(data, pos, size)
+                else:
+                    states_filter_2 = ()
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListGroupsRequest(states_filter_2, (), unknown_2), pos + 1
             if 0 <= version <= 2:
                 return ListGroupsRequest((), ()), pos
         except DECODE_FAULTS:
@@ -108,22 +131,26 @@ class ListGroupsRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 3 <= version <= 5:
-                out = []
-                if version < 4 and (self.states_filter is None or self.states_filter):
-                    refuse()
-                if version < 5 and (self.types_filter is None or self.types_filter):
-                    refuse()
-                if version >= 4:
-                    states_filter = self.states_filter
-                    out.append(write_compact_strings(states_filter))
-                if version >= 5:
-                    types_filter = self.types_filter
-                    out.append(write_compact_strings(types_filter))
+            if version == 5:
+                states_filter = self.states_filter
+                types_filter = self.types_filter
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
+                return b"".join((write_compact_strings(states_filter), write_compact_strings(types_filter), SIZES[tags], section))
+            if 3 <= version <= 4:
+                out = []
+                if version < 4 and (self.states_filter is None or self.states_filter):
+                    refuse()
+                if self.types_filter is None or self.types_filter:
+                    refuse()
+                if version >= 4:
+                    states_filter_2 = self.states_filter
+                    out.append(write_compact_strings(states_filter_2))
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_2], section_2)
                 return b"".join(out)
             if 0 <= version <= 2:
                 if self.states_filter is None or self.states_filter:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
@@ -74,14 +73,16 @@ class ListGroupsResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListGroupsResponse, int]:
         start = pos
         try:
-            if 3 <= version <= 5:
+            if version == 5:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 groups: list[ListedGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -96,30 +97,20 @@ class ListGroupsResponse(Message, gc=False):
                         pos = end
                     else:
                         protocol_type, pos = long_string(data, pos + 1, size)
-                    group_state: str
-                    if version >= 4:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_state_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            group_state_2, pos = long_string(data, pos + 1, size)
-                        group_state = group_state_2
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state = data[pos + 1:end].decode()
+                        pos = end
                     else:
-                        group_state = ''
-                    group_type: str
-                    if version >= 5:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_type_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            group_type_2, pos = long_string(data, pos + 1, size)
-                        group_type = group_type_2
+                        group_state, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_type = data[pos + 1:end].decode()
+                        pos = end
                     else:
-                        group_type = ''
+                        group_type, pos = long_string(data, pos + 1, size)
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
@@ -133,36 +124,84 @@ class ListGroupsResponse(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListGroupsResponse(throttle_time_ms, error_code, groups, unknown_2), pos + 1
+            if 3 <= version <= 4:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                pos += 7
+                groups_2: list[ListedGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        protocol_type_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        protocol_type_2, pos = long_string(data, pos + 1, size)
+                    group_state_2: str
+                    if version >= 4:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state_2, pos = long_string(data, pos + 1, size)
+                    else:
+                        group_state_2 = ''
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups_2.append(ListedGroup(group_id_2, protocol_type_2, group_state_2, '', unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListGroupsResponse(throttle_time_ms_2, error_code_2, groups_2, unknown_4), pos + 1
             if 0 <= version <= 2:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 1:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
-                error_code_2, size = _read_hi(data, pos)
+                    throttle_time_ms_3 = 0
+                error_code_3, size = _read_hi(data, pos)
                 pos += 6
-                groups_2: list[ListedGroup]
-                groups_2 = []
-                for _ in range(check_count(data, pos, size)):
+                groups_3: list[ListedGroup]
+                rounds = range(check_count(data, pos, size))
+                groups_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        group_id_2 = data[pos + 2:end].decode()
+                        group_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        protocol_type_2 = data[pos + 2:end].decode()
+                        protocol_type_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
-                    groups_2.append(ListedGroup(group_id_2, protocol_type_2, '', ''))
+                    groups_3.append(ListedGroup(group_id_3, protocol_type_3, '', ''))
                 if pos <= len(data):
-                    return ListGroupsResponse(throttle_time_ms_2, error_code_2, groups_2), pos
+                    return ListGroupsResponse(throttle_time_ms_3, error_code_3, groups_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -170,7 +209,7 @@ class ListGroupsResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 3 <= version <= 5:
+            if version == 5:
                 groups = self.groups
                 groups_size = len(groups) + 1
                 out.append(_write_ihB(self.throttle_time_ms, self.error_code, groups_size) if groups_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size))
@@ -179,36 +218,54 @@ class ListGroupsResponse(Message, gc=False):
                     group_id_size = len(group_id_raw) + 1
                     protocol_type_raw = item.protocol_type.encode()
                     protocol_type_size = len(protocol_type_raw) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw)
-                    if version >= 4:
-                        group_state_raw = item.group_state.encode()
-                        group_state_size = len(group_state_raw) + 1
-                        out += (SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw)
-                    if version >= 5:
-                        group_type_raw = item.group_type.encode()
-                        group_type_size = len(group_type_raw) + 1
-                        out += (SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size), group_type_raw)
+                    group_state_raw = item.group_state.encode()
+                    group_state_size = len(group_state_raw) + 1
+                    group_type_raw = item.group_type.encode()
+                    group_type_size = len(group_type_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags), section)
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size), group_type_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
-            if 0 <= version <= 2:
+            if 3 <= version <= 4:
                 groups_2 = self.groups
-                groups_size_2 = len(groups_2)
-                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, groups_size_2))
+                groups_size_2 = len(groups_2) + 1
+                out.append(_write_ihB(self.throttle_time_ms, self.error_code, groups_size_2) if groups_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size_2))
                 for item_2 in groups_2:
                     group_id_raw_2 = item_2.group_id.encode()
-                    group_id_size_2 = len(group_id_raw_2)
+                    group_id_size_2 = len(group_id_raw_2) + 1
                     protocol_type_raw_2 = item_2.protocol_type.encode()
-                    protocol_type_size_2 = len(protocol_type_raw_2)
+                    protocol_type_size_2 = len(protocol_type_raw_2) + 1
+                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2)
+                    if version >= 4:
+                        group_state_raw_2 = item_2.group_state.encode()
+                        group_state_size_2 = len(group_state_raw_2) + 1
+                        out += (SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2)
+                    tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
+                return
+            if 0 <= version <= 2:
+                groups_3 = self.groups
+                groups_size_3 = len(groups_3)
+                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, groups_size_3))
+                for item_3 in groups_3:
+                    group_id_raw_3 = item_3.group_id.encode()
+                    group_id_size_3 = len(group_id_raw_3)
+                    protocol_type_raw_3 = item_3.protocol_type.encode()
+                    protocol_type_size_3 = len(protocol_type_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(group_id_size_2), group_id_raw_2, _write_h(protocol_type_size_2), protocol_type_raw_2)
+                    out += (_write_h(group_id_size_3), group_id_raw_3, _write_h(protocol_type_size_3), protocol_type_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,13 +16,14 @@ from kraft_wire.protocol.varint import uvarint
 _read_b = struct.Struct(">b").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _read_ibB = struct.Struct(">ibB").unpack_from
 _read_iiqB = struct.Struct(">iiqB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 _write_ib = struct.Struct(">ib").pack
 _write_ibB = struct.Struct(">ibB").pack
 _write_iiqB = struct.Struct(">iiqB").pack
@@ -94,14 +95,16 @@ class ListOffsetsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListOffsetsRequest, int]:
         start = pos
         try:
-            if 6 <= version <= 11:
+            if 10 <= version <= 11:
                 replica_id, isolation_level, size = _read_ibB(data, pos)
                 pos += 6
                 topics: list[ListOffsetsTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -112,10 +115,12 @@ class ListOffsetsRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[ListOffsetsPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, current_leader_epoch, timestamp, tags = _read_iiqB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -130,60 +135,99 @@ class ListOffsetsRequest(Message, gc=False):
                         pos -= 1
                     pos += 1
                     topics.append(ListOffsetsTopic(name, partitions, unknown_2))
-                timeout_ms: int
-                if version >= 10:
-                    timeout_ms_2, = _read_i(data, pos)
-                    pos += 4
-                    timeout_ms = timeout_ms_2
-                else:
-                    timeout_ms = 0
-                tags = data[pos]
+                timeout_ms, tags = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
-                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                    pos -= 5
+                return ListOffsetsRequest(replica_id, isolation_level, topics, timeout_ms, unknown_3), pos + 5
+            if 6 <= version <= 9:
+                replica_id_2, isolation_level_2, size = _read_ibB(data, pos)
+                pos += 6
+                topics_2: list[ListOffsetsTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[ListOffsetsPartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, current_leader_epoch_2, timestamp_2, tags = _read_iiqB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
+                            pos -= 17
+                        pos += 17
+                        partitions_2.append(ListOffsetsPartition(partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(ListOffsetsTopic(name_2, partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListOffsetsRequest(replica_id, isolation_level, topics, timeout_ms, unknown_3), pos + 1
+                return ListOffsetsRequest(replica_id_2, isolation_level_2, topics_2, 0, unknown_6), pos + 1
             if 1 <= version <= 5:
-                replica_id_2, = _read_i(data, pos)
+                replica_id_3, = _read_i(data, pos)
                 pos += 4
-                isolation_level_2: int
+                isolation_level_3: int
                 if version >= 2:
                     isolation_level_3, = _read_b(data, pos)
                     pos += 1
-                    isolation_level_2 = isolation_level_3
                 else:
-                    isolation_level_2 = 0
+                    isolation_level_3 = 0
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_2: list[ListOffsetsTopic]
-                topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                topics_3: list[ListOffsetsTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_2 = data[pos + 2:end].decode()
+                        name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_2: list[ListOffsetsPartition]
-                    partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_index_2, = _read_i(data, pos)
+                    partitions_3: list[ListOffsetsPartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_index_3, = _read_i(data, pos)
                         pos += 4
-                        current_leader_epoch_2: int
+                        current_leader_epoch_3: int
                         if version >= 4:
                             current_leader_epoch_3, = _read_i(data, pos)
                             pos += 4
-                            current_leader_epoch_2 = current_leader_epoch_3
                         else:
-                            current_leader_epoch_2 = -1
-                        timestamp_2, = _read_q(data, pos)
+                            current_leader_epoch_3 = -1
+                        timestamp_3, = _read_q(data, pos)
                         pos += 8
-                        partitions_2.append(ListOffsetsPartition(partition_index_2, current_leader_epoch_2, timestamp_2))
-                    topics_2.append(ListOffsetsTopic(name_2, partitions_2))
-                return ListOffsetsRequest(replica_id_2, isolation_level_2, topics_2, 0), pos
+                        partitions_3.append(ListOffsetsPartition(partition_index_3, current_leader_epoch_3, timestamp_3))
+                    topics_3.append(ListOffsetsTopic(name_3, partitions_3))
+                return ListOffsetsRequest(replica_id_3, isolation_level_3, topics_3, 0), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -191,7 +235,7 @@ class ListOffsetsRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 6 <= version <= 11:
+            if 10 <= version <= 11:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_ibB(self.replica_id, self.isolation_level, topics_size) if topics_size < 128 else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size))
@@ -209,29 +253,53 @@ class ListOffsetsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_i(self.timeout_ms) if version >= 10 else b"", _write_B(tags_3), section_3)
+                out += (_write_iB(self.timeout_ms, tags_3), section_3)
+                return
+            if 6 <= version <= 9:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_ibB(self.replica_id, self.isolation_level, topics_size_2) if topics_size_2 < 128 else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw_2 = item_3.name.encode()
+                    name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_iiqB(item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp, tags_4), section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
             if 1 <= version <= 5:
                 if version < 2 and (self.isolation_level != 0):
                     refuse()
-                topics_2 = self.topics
-                topics_size_2 = len(topics_2)
-                out += (_write_i(self.replica_id), _write_b(self.isolation_level) if version >= 2 else b"", _write_i(topics_size_2))
-                for item_3 in topics_2:
-                    name_raw_2 = item_3.name.encode()
-                    name_size_2 = len(name_raw_2)
-                    partitions_2 = item_3.partitions
-                    partitions_size_2 = len(partitions_2)
-                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
-                    for item_4 in partitions_2:
-                        if item_4.unknown_tagged_fields:
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out += (_write_i(self.replica_id), _write_b(self.isolation_level) if version >= 2 else b"", _write_i(topics_size_3))
+                for item_5 in topics_3:
+                    name_raw_3 = item_5.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    partitions_3 = item_5.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
+                    for item_6 in partitions_3:
+                        if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_4.partition_index), _write_i(item_4.current_leader_epoch) if version >= 4 else b"", _write_q(item_4.timestamp))
-                    if item_3.unknown_tagged_fields:
+                        out += (_write_i(item_6.partition_index), _write_i(item_6.current_leader_epoch) if version >= 4 else b"", _write_q(item_6.timestamp))
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,13 +17,16 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihqq = struct.Struct(">ihqq").unpack_from
+_read_ihqqi = struct.Struct(">ihqqi").unpack_from
 _read_ihqqiB = struct.Struct(">ihqqiB").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ii = struct.Struct(">ii").unpack_from
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ihqq = struct.Struct(">ihqq").pack
+_write_ihqqi = struct.Struct(">ihqqi").pack
 _write_ihqqiB = struct.Struct(">ihqqiB").pack
+_write_ii = struct.Struct(">ii").pack
 
 
 class ListOffsetsPartitionResponse(Structure, gc=False):
@@ -95,10 +98,12 @@ class ListOffsetsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[ListOffsetsTopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -109,10 +114,12 @@ class ListOffsetsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[ListOffsetsPartitionResponse]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -133,19 +140,13 @@ class ListOffsetsResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListOffsetsResponse(throttle_time_ms, topics, unknown_3), pos + 1
-            if 1 <= version <= 5:
-                throttle_time_ms_2: int
-                if version >= 2:
-                    throttle_time_ms_3, = _read_i(data, pos)
-                    pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
-                else:
-                    throttle_time_ms_2 = 0
-                size, = _read_i(data, pos)
-                pos += 4
+            if 4 <= version <= 5:
+                throttle_time_ms_2, size = _read_ii(data, pos)
+                pos += 8
                 topics_2: list[ListOffsetsTopicResponse]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -156,20 +157,45 @@ class ListOffsetsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[ListOffsetsPartitionResponse]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_index_2, error_code_2, timestamp_2, offset_2 = _read_ihqq(data, pos)
-                        pos += 22
-                        leader_epoch_2: int
-                        if version >= 4:
-                            leader_epoch_3, = _read_i(data, pos)
-                            pos += 4
-                            leader_epoch_2 = leader_epoch_3
-                        else:
-                            leader_epoch_2 = -1
+                    for _ in rounds:
+                        partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2 = _read_ihqqi(data, pos)
+                        pos += 26
                         partitions_2.append(ListOffsetsPartitionResponse(partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2))
                     topics_2.append(ListOffsetsTopicResponse(name_2, partitions_2))
                 return ListOffsetsResponse(throttle_time_ms_2, topics_2), pos
+            if 1 <= version <= 3:
+                throttle_time_ms_3: int
+                if version >= 2:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                else:
+                    throttle_time_ms_3 = 0
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_3: list[ListOffsetsTopicResponse]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        name_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_3: list[ListOffsetsPartitionResponse]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_index_3, error_code_3, timestamp_3, offset_3 = _read_ihqq(data, pos)
+                        pos += 22
+                        partitions_3.append(ListOffsetsPartitionResponse(partition_index_3, error_code_3, timestamp_3, offset_3, -1))
+                    topics_3.append(ListOffsetsTopicResponse(name_3, partitions_3))
+                return ListOffsetsResponse(throttle_time_ms_3, topics_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -195,16 +221,16 @@ class ListOffsetsResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 1 <= version <= 5:
+            if 4 <= version <= 5:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2)
-                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_i(topics_size_2))
+                out.append(_write_ii(self.throttle_time_ms, topics_size_2))
                 for item_3 in topics_2:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2)
@@ -212,12 +238,31 @@ class ListOffsetsResponse(Message, gc=False):
                     partitions_size_2 = len(partitions_2)
                     out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
                     for item_4 in partitions_2:
-                        if version < 4 and (item_4.leader_epoch != -1):
-                            refuse()
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out += (_write_ihqq(item_4.partition_index, item_4.error_code, item_4.timestamp, item_4.offset), _write_i(item_4.leader_epoch) if version >= 4 else b"")
+                        out.append(_write_ihqqi(item_4.partition_index, item_4.error_code, item_4.timestamp, item_4.offset, item_4.leader_epoch))
                     if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+            if 1 <= version <= 3:
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_i(topics_size_3))
+                for item_5 in topics_3:
+                    name_raw_3 = item_5.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    partitions_3 = item_5.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
+                    for item_6 in partitions_3:
+                        if item_6.leader_epoch != -1:
+                            refuse()
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_ihqq(item_6.partition_index, item_6.error_code, item_6.timestamp, item_6.offset))
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

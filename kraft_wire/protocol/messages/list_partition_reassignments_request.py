@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,7 +14,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
@@ -68,10 +67,12 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                 if size == 0:
                     topics = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -122,11 +123,11 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), _write_B(tags), section)
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

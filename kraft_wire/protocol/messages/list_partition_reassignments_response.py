@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
@@ -100,16 +99,18 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
                 pos += 1
                 topics: list[OngoingTopicReassignment]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -120,10 +121,12 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[OngoingPartitionReassignment]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
                         pos += 5
                         replicas: tuple[int, ...]
@@ -201,15 +204,15 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_B(tags), section)
+                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

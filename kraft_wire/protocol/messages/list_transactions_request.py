@@ -13,8 +13,9 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_q = struct.Struct(">q").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_qB = struct.Struct(">qB").unpack_from
 _write_q = struct.Struct(">q").pack
+_write_qB = struct.Struct(">qB").pack
 _read_array_q = array_readers("q")
 _write_array_q = array_writers("q")
 
@@ -48,11 +49,14 @@ class ListTransactionsRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> ListTransactionsRequest:
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 size = data[0]
                 pos = 1
                 state_filters: tuple[str, ...]
-                state_filters, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    state_filters = ()
+                else:
+                    state_filters, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
                 pos += 1
                 producer_id_filters: tuple[int, ...]
@@ -61,35 +65,51 @@ class ListTransactionsRequest(Message, gc=False):
                     pos += 8 * size - 8
                 else:
                     producer_id_filters, pos = long_array(data, pos, size, "q")
-                duration_filter: int
-                if version >= 1:
-                    duration_filter_2, = _read_q(data, pos)
-                    pos += 8
-                    duration_filter = duration_filter_2
-                else:
-                    duration_filter = -1
+                duration_filter, size = _read_qB(data, pos)
                 transactional_id_pattern: str | None
-                if version >= 2:
-                    size = data[pos]
-                    transactional_id_pattern_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        transactional_id_pattern_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        transactional_id_pattern_2 = None
-                        pos = pos + 1
-                    else:
-                        transactional_id_pattern_2, pos = long_string(data, pos + 1, size)
-                    transactional_id_pattern = transactional_id_pattern_2
-                else:
+                if 0 < size < 128:
+                    end = pos + 8 + size
+                    transactional_id_pattern = data[pos + 9:end].decode()
+                    pos = end
+                elif size == 0:
                     transactional_id_pattern = None
+                    pos += 9
+                else:
+                    transactional_id_pattern, pos = long_string(data, pos + 9, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown)
+            if 0 <= version <= 1:
+                size = data[0]
+                pos = 1
+                state_filters_2: tuple[str, ...]
+                if size == 1:
+                    state_filters_2 = ()
+                else:
+                    state_filters_2, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                producer_id_filters_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    producer_id_filters_2 = _read_array_q[size](data, pos)
+                    pos += 8 * size - 8
+                else:
+                    producer_id_filters_2, pos = long_array(data, pos, size, "q")
+                duration_filter_2: int
+                if version >= 1:
+                    duration_filter_2, = _read_q(data, pos)
+                    pos += 8
+                else:
+                    duration_filter_2 = -1
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListTransactionsRequest(state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -98,11 +118,14 @@ class ListTransactionsRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListTransactionsRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 size = data[pos]
                 pos += 1
                 state_filters: tuple[str, ...]
-                state_filters, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    state_filters = ()
+                else:
+                    state_filters, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
                 pos += 1
                 producer_id_filters: tuple[int, ...]
@@ -111,35 +134,51 @@ class ListTransactionsRequest(Message, gc=False):
                     pos += 8 * size - 8
                 else:
                     producer_id_filters, pos = long_array(data, pos, size, "q")
-                duration_filter: int
-                if version >= 1:
-                    duration_filter_2, = _read_q(data, pos)
-                    pos += 8
-                    duration_filter = duration_filter_2
-                else:
-                    duration_filter = -1
+                duration_filter, size = _read_qB(data, pos)
                 transactional_id_pattern: str | None
-                if version >= 2:
-                    size = data[pos]
-                    transactional_id_pattern_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        transactional_id_pattern_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        transactional_id_pattern_2 = None
-                        pos = pos + 1
-                    else:
-                        transactional_id_pattern_2, pos = long_string(data, pos + 1, size)
-                    transactional_id_pattern = transactional_id_pattern_2
-                else:
+                if 0 < size < 128:
+                    end = pos + 8 + size
+                    transactional_id_pattern = data[pos + 9:end].decode()
+                    pos = end
+                elif size == 0:
                     transactional_id_pattern = None
+                    pos += 9
+                else:
+                    transactional_id_pattern, pos = long_string(data, pos + 9, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown), pos + 1
+            if 0 <= version <= 1:
+                size = data[pos]
+                pos += 1
+                state_filters_2: tuple[str, ...]
+                if size == 1:
+                    state_filters_2 = ()
+                else:
+                    state_filters_2, pos = read_compact_strings(data, pos, size)
+                size = data[pos]
+                pos += 1
+                producer_id_filters_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    producer_id_filters_2 = _read_array_q[size](data, pos)
+                    pos += 8 * size - 8
+                else:
+                    producer_id_filters_2, pos = long_array(data, pos, size, "q")
+                duration_filter_2: int
+                if version >= 1:
+                    duration_filter_2, = _read_q(data, pos)
+                    pos += 8
+                else:
+                    duration_filter_2 = -1
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ListTransactionsRequest(state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -147,29 +186,32 @@ class ListTransactionsRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 0 <= version <= 2:
-                out = []
-                if version < 1 and (self.duration_filter != -1):
-                    refuse()
-                if version < 2 and (self.transactional_id_pattern is not None):
-                    refuse()
+            if version == 2:
                 state_filters = self.state_filters
                 producer_id_filters = self.producer_id_filters
                 producer_id_filters_size = len(producer_id_filters) + 1
-                out += (write_compact_strings(state_filters), _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters) if producer_id_filters_size < SHORT else write_long_array(producer_id_filters, "q"), _write_q(self.duration_filter) if version >= 1 else b"")
-                if version >= 2:
-                    if self.transactional_id_pattern is None:
-                        transactional_id_pattern_raw = b""
-                        transactional_id_pattern_size = 0
-                    else:
-                        transactional_id_pattern_raw = self.transactional_id_pattern.encode()
-                        transactional_id_pattern_size = len(transactional_id_pattern_raw) + 1
-                    out += (SIZES[transactional_id_pattern_size] if transactional_id_pattern_size < 128 else string_size(transactional_id_pattern_size), transactional_id_pattern_raw)
+                if self.transactional_id_pattern is None:
+                    transactional_id_pattern_raw = b""
+                    transactional_id_pattern_size = 0
+                else:
+                    transactional_id_pattern_raw = self.transactional_id_pattern.encode()
+                    transactional_id_pattern_size = len(transactional_id_pattern_raw) + 1
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
-                return b"".join(out)
+                return b"".join((write_compact_strings(state_filters), _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters) if producer_id_filters_size < SHORT else write_long_array(producer_id_filters, "q"), _write_qB(self.duration_filter, transactional_id_pattern_size) if transactional_id_pattern_size < 128 else _write_q(self.duration_filter) + string_size(transactional_id_pattern_size), transactional_id_pattern_raw, SIZES[tags], section))
+            if 0 <= version <= 1:
+                if version < 1 and (self.duration_filter != -1):
+                    refuse()
+                if self.transactional_id_pattern is not None:
+                    refuse()
+                state_filters_2 = self.state_filters
+                producer_id_filters_2 = self.producer_id_filters
+                producer_id_filters_size_2 = len(producer_id_filters_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(state_filters_2), _write_array_q[producer_id_filters_size_2](producer_id_filters_size_2, *producer_id_filters_2) if producer_id_filters_size_2 < SHORT else write_long_array(producer_id_filters_2, "q"), _write_q(self.duration_filter) if version >= 1 else b"", SIZES[tags_2], section_2))
         except ENCODE_FAULTS:
             pass
         out = []

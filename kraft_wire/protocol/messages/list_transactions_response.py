@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
@@ -74,14 +73,19 @@ class ListTransactionsResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 unknown_state_filters: tuple[str, ...]
-                unknown_state_filters, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    unknown_state_filters = ()
+                else:
+                    unknown_state_filters, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
                 pos += 1
                 transaction_states: list[TransactionState]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 transaction_states = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -129,11 +133,11 @@ class ListTransactionsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qB(item.producer_id, transaction_state_size) if transaction_state_size < 128 else _write_q(item.producer_id) + string_size(transaction_state_size), transaction_state_raw, _write_B(tags), section)
+                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qB(item.producer_id, transaction_state_size) if transaction_state_size < 128 else _write_q(item.producer_id) + string_size(transaction_state_size), transaction_state_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,15 +14,19 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16s = struct.Struct(">16s").unpack_from
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_tt = struct.Struct(">??").unpack_from
-_read_tB = struct.Struct(">?B").unpack_from
+_read_tttB = struct.Struct(">???B").unpack_from
+_read_ttB = struct.Struct(">??B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _write_16s = struct.Struct(">16s").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_t = struct.Struct(">?").pack
 _write_tt = struct.Struct(">??").pack
-_write_tB = struct.Struct(">?B").pack
-_write_B = struct.Struct(">B").pack
+_write_tttB = struct.Struct(">???B").pack
+_write_ttB = struct.Struct(">??B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 
@@ -73,93 +77,121 @@ class MetadataRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataRequest, int]:
         start = pos
         try:
-            if 9 <= version <= 13:
+            if 11 <= version <= 13:
                 size = data[pos]
                 pos += 1
                 topics: list[MetadataRequestTopic] | None
                 if size == 0:
                     topics = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
-                        topic_id: Uuid
-                        if version >= 10:
-                            topic_id_2 = data[pos : pos + 16]
-                            pos += 16
-                            topic_id = as_uuid(Uuid, topic_id_2)
-                        else:
-                            topic_id = Uuid.ZERO
-                        size = data[pos]
+                    for _ in rounds:
+                        topic_id, size = _read_16sB(data, pos)
                         name: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
+                            end = pos + 16 + size
+                            name = data[pos + 17:end].decode()
                             pos = end
-                        elif size == 0 and version >= 10:
+                        elif size == 0:
                             name = None
-                            pos = pos + 1
+                            pos += 17
                         else:
-                            name, pos = long_string(data, pos + 1, size)
+                            name, pos = long_string(data, pos + 17, size)
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(MetadataRequestTopic(topic_id, name, unknown))
-                allow_auto_topic_creation = data[pos] != 0
-                pos += 1
-                include_cluster_authorized_operations: bool
-                if version <= 10:
-                    include_cluster_authorized_operations_2 = data[pos] != 0
-                    pos += 1
-                    include_cluster_authorized_operations = include_cluster_authorized_operations_2
-                else:
-                    include_cluster_authorized_operations = False
-                include_topic_authorized_operations, tags = _read_tB(data, pos)
+                        topics.append(MetadataRequestTopic(as_uuid(Uuid, topic_id), name, unknown))
+                allow_auto_topic_creation, include_topic_authorized_operations, tags = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
-                    pos -= 2
-                return MetadataRequest(topics, allow_auto_topic_creation, include_cluster_authorized_operations, include_topic_authorized_operations, unknown_2), pos + 2
+                    unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return MetadataRequest(topics, allow_auto_topic_creation, False, include_topic_authorized_operations, unknown_2), pos + 3
+            if 9 <= version <= 10:
+                size = data[pos]
+                pos += 1
+                topics_2: list[MetadataRequestTopic] | None
+                if size == 0:
+                    topics_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics_2 = []
+                    for _ in rounds:
+                        topic_id_2: Uuid
+                        if version >= 10:
+                            topic_id_2, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_2 = as_uuid(Uuid, topic_id_2)
+                        else:
+                            topic_id_2 = Uuid.ZERO
+                        size = data[pos]
+                        name_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0 and version >= 10:
+                            name_2 = None
+                            pos += 1
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(MetadataRequestTopic(topic_id_2, name_2, unknown_3))
+                allow_auto_topic_creation_2, include_cluster_authorized_operations, include_topic_authorized_operations_2, tags = _read_tttB(data, pos)
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
+                    pos -= 4
+                return MetadataRequest(topics_2, allow_auto_topic_creation_2, include_cluster_authorized_operations, include_topic_authorized_operations_2, unknown_4), pos + 4
             if 0 <= version <= 8:
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_2: list[MetadataRequestTopic] | None
+                topics_3: list[MetadataRequestTopic] | None
                 if size < 0 and version >= 1:
-                    topics_2 = None
+                    topics_3 = None
                 else:
-                    topics_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    rounds = range(check_count(data, pos, size))
+                    topics_3 = []
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            name_2 = data[pos + 2:end].decode()
+                            name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
-                        topics_2.append(MetadataRequestTopic(Uuid.ZERO, name_2))
-                allow_auto_topic_creation_2: bool
+                        topics_3.append(MetadataRequestTopic(Uuid.ZERO, name_3))
+                allow_auto_topic_creation_3: bool
                 if version >= 4:
                     allow_auto_topic_creation_3 = data[pos] != 0
                     pos += 1
-                    allow_auto_topic_creation_2 = allow_auto_topic_creation_3
                 else:
-                    allow_auto_topic_creation_2 = True
-                include_cluster_authorized_operations_3: bool
-                include_topic_authorized_operations_2: bool
+                    allow_auto_topic_creation_3 = True
+                include_cluster_authorized_operations_2: bool
+                include_topic_authorized_operations_3: bool
                 if version >= 8:
-                    include_cluster_authorized_operations_4, include_topic_authorized_operations_3 = _read_tt(data, pos)
+                    include_cluster_authorized_operations_2, include_topic_authorized_operations_3 = _read_tt(data, pos)
                     pos += 2
-                    include_cluster_authorized_operations_3 = include_cluster_authorized_operations_4
-                    include_topic_authorized_operations_2 = include_topic_authorized_operations_3
                 else:
-                    include_cluster_authorized_operations_3 = False
-                    include_topic_authorized_operations_2 = False
+                    include_cluster_authorized_operations_2 = False
+                    include_topic_authorized_operations_3 = False
                 if pos <= len(data):
-                    return MetadataRequest(topics_2, allow_auto_topic_creation_2, include_cluster_authorized_operations_3, include_topic_authorized_operations_2), pos
+                    return MetadataRequest(topics_3, allow_auto_topic_creation_3, include_cluster_authorized_operations_2, include_topic_authorized_operations_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -167,8 +199,8 @@ class MetadataRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 9 <= version <= 13:
-                if version > 10 and (self.include_cluster_authorized_operations):
+            if 11 <= version <= 13:
+                if self.include_cluster_authorized_operations:
                     refuse()
                 topics = self.topics
                 if topics is None:
@@ -178,8 +210,6 @@ class MetadataRequest(Message, gc=False):
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
                     if item.name is None:
-                        if not (version >= 10):
-                            refuse()
                         name_raw = b""
                         name_size = 0
                     else:
@@ -188,11 +218,36 @@ class MetadataRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id) if version >= 10 else b"", SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_B(tags), section)
+                    out += (_write_16sB(item.topic_id, name_size) if name_size < 128 else _write_16s(item.topic_id) + string_size(name_size), name_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_t(self.allow_auto_topic_creation), _write_t(self.include_cluster_authorized_operations) if version <= 10 else b"", _write_tB(self.include_topic_authorized_operations, tags_2), section_2)
+                out += (_write_ttB(self.allow_auto_topic_creation, self.include_topic_authorized_operations, tags_2), section_2)
+                return
+            if 9 <= version <= 10:
+                topics_2 = self.topics
+                if topics_2 is None:
+                    topics_2, topics_size_2 = [], 0
+                else:
+                    topics_size_2 = len(topics_2) + 1
+                out.append(SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                for item_2 in topics_2:
+                    if item_2.name is None:
+                        if not (version >= 10):
+                            refuse()
+                        name_raw_2 = b""
+                        name_size_2 = 0
+                    else:
+                        name_raw_2 = item_2.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (_write_16s(item_2.topic_id) if version >= 10 else b"", SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tttB(self.allow_auto_topic_creation, self.include_cluster_authorized_operations, self.include_topic_authorized_operations, tags_4), section_4)
                 return
             if 0 <= version <= 8:
                 if version < 4 and (not self.allow_auto_topic_creation):
@@ -201,22 +256,22 @@ class MetadataRequest(Message, gc=False):
                     refuse()
                 if version < 8 and (self.include_topic_authorized_operations):
                     refuse()
-                topics_2 = self.topics
-                if topics_2 is None:
+                topics_3 = self.topics
+                if topics_3 is None:
                     if not (version >= 1):
                         refuse()
-                    topics_2, topics_size_2 = [], -1
+                    topics_3, topics_size_3 = [], -1
                 else:
-                    topics_size_2 = len(topics_2)
-                out.append(_write_i(topics_size_2))
-                for item_2 in topics_2:
-                    if item_2.name is None:
+                    topics_size_3 = len(topics_3)
+                out.append(_write_i(topics_size_3))
+                for item_3 in topics_3:
+                    if item_3.name is None:
                         refuse()
-                    name_raw_2 = item_2.name.encode()
-                    name_size_2 = len(name_raw_2)
-                    if item_2.unknown_tagged_fields:
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_2), name_raw_2)
+                    out += (_write_h(name_size_3), name_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 out += (_write_t(self.allow_auto_topic_creation) if version >= 4 else b"", _write_tt(self.include_cluster_authorized_operations, self.include_topic_authorized_operations) if version >= 8 else b"")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,6 +14,8 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16s = struct.Struct(">16s").unpack_from
+_read_16stB = struct.Struct(">16s?B").unpack_from
 _read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
@@ -24,9 +26,10 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _write_16s = struct.Struct(">16s").pack
+_write_16st = struct.Struct(">16s?").pack
+_write_16stB = struct.Struct(">16s?B").pack
 _write_t = struct.Struct(">?").pack
 _write_tB = struct.Struct(">?B").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_hh = struct.Struct(">hh").pack
@@ -159,14 +162,16 @@ class MetadataResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[MetadataResponse, int]:
         start = pos
         try:
-            if 9 <= version <= 13:
+            if version == 13:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 brokers: list[MetadataResponseBroker]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 brokers = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     node_id, size = _read_iB(data, pos)
                     if 0 < size < 128:
                         end = pos + 4 + size
@@ -182,7 +187,7 @@ class MetadataResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         rack = None
-                        pos = pos + 5
+                        pos += 5
                     else:
                         rack, pos = long_string(data, pos + 5, size)
                     tags = data[pos]
@@ -200,41 +205,38 @@ class MetadataResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
                 controller_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[MetadataResponseTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     name: str | None
                     if 0 < size < 128:
                         end = pos + 2 + size
                         name = data[pos + 3:end].decode()
                         pos = end
-                    elif size == 0 and version >= 12:
+                    elif size == 0:
                         name = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         name, pos = long_string(data, pos + 3, size)
-                    topic_id: Uuid
-                    if version >= 10:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    is_internal, size = _read_tB(data, pos)
-                    pos += 2
+                    topic_id, is_internal, size = _read_16stB(data, pos)
+                    pos += 18
                     partitions: list[MetadataResponsePartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
                         pos += 15
                         replica_nodes: tuple[int, ...]
@@ -272,152 +274,261 @@ class MetadataResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    topics.append(MetadataResponseTopic(error_code, name, topic_id, is_internal, partitions, topic_authorized_operations, unknown_3))
-                cluster_authorized_operations: int
-                if version <= 10:
-                    cluster_authorized_operations_2, = _read_i(data, pos)
-                    pos += 4
-                    cluster_authorized_operations = cluster_authorized_operations_2
-                else:
-                    cluster_authorized_operations = -2147483648
-                error_code_3: int
-                if version >= 13:
-                    error_code_4, = _read_h(data, pos)
-                    pos += 2
-                    error_code_3 = error_code_4
-                else:
-                    error_code_3 = 0
-                tags = data[pos]
+                    topics.append(MetadataResponseTopic(error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions, topic_authorized_operations, unknown_3))
+                error_code_3, tags = _read_hB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return MetadataResponse(throttle_time_ms, brokers, cluster_id, controller_id, topics, -2147483648, error_code_3, unknown_4), pos + 3
+            if 9 <= version <= 12:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                brokers_2: list[MetadataResponseBroker]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                brokers_2 = []
+                for _ in rounds:
+                    node_id_2, size = _read_iB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        host_2 = data[pos + 5:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 5, size)
+                    port_2, size = _read_iB(data, pos)
+                    rack_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        rack_2 = data[pos + 5:end].decode()
+                        pos = end
+                    elif size == 0:
+                        rack_2 = None
+                        pos += 5
+                    else:
+                        rack_2, pos = long_string(data, pos + 5, size)
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    brokers_2.append(MetadataResponseBroker(node_id_2, host_2, port_2, rack_2, unknown_5))
+                size = data[pos]
+                cluster_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id_2 = None
+                    pos += 1
+                else:
+                    cluster_id_2, pos = long_string(data, pos + 1, size)
+                controller_id_2, size = _read_iB(data, pos)
+                pos += 5
+                topics_2: list[MetadataResponseTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    error_code_4, size = _read_hB(data, pos)
+                    name_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        name_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0 and version >= 12:
+                        name_2 = None
+                        pos += 3
+                    else:
+                        name_2, pos = long_string(data, pos + 3, size)
+                    topic_id_2: Uuid
+                    if version >= 10:
+                        topic_id_2, = _read_16s(data, pos)
+                        pos += 16
+                        topic_id_2 = as_uuid(Uuid, topic_id_2)
+                    else:
+                        topic_id_2 = Uuid.ZERO
+                    is_internal_2, size = _read_tB(data, pos)
+                    pos += 2
+                    partitions_2: list[MetadataResponsePartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(data, pos)
+                        pos += 15
+                        replica_nodes_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            replica_nodes_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            replica_nodes_2, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        isr_nodes_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            isr_nodes_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            isr_nodes_2, pos = long_array(data, pos, size, "i")
+                        size = data[pos]
+                        pos += 1
+                        offline_replicas_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            offline_replicas_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            offline_replicas_2, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_2.append(MetadataResponsePartition(error_code_5, partition_index_2, leader_id_2, leader_epoch_2, replica_nodes_2, isr_nodes_2, offline_replicas_2, unknown_6))
+                    topic_authorized_operations_2, tags = _read_iB(data, pos)
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    topics_2.append(MetadataResponseTopic(error_code_4, name_2, topic_id_2, is_internal_2, partitions_2, topic_authorized_operations_2, unknown_7))
+                cluster_authorized_operations: int
+                if version <= 10:
+                    cluster_authorized_operations, = _read_i(data, pos)
+                    pos += 4
+                else:
+                    cluster_authorized_operations = -2147483648
+                tags = data[pos]
+                unknown_8: UnknownTags = ()
+                if tags:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return MetadataResponse(throttle_time_ms, brokers, cluster_id, controller_id, topics, cluster_authorized_operations, error_code_3, unknown_4), pos + 1
+                return MetadataResponse(throttle_time_ms_2, brokers_2, cluster_id_2, controller_id_2, topics_2, cluster_authorized_operations, 0, unknown_8), pos + 1
             if 0 <= version <= 8:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 3:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
+                    throttle_time_ms_3 = 0
                 size, = _read_i(data, pos)
                 pos += 4
-                brokers_2: list[MetadataResponseBroker]
-                brokers_2 = []
-                for _ in range(check_count(data, pos, size)):
-                    node_id_2, size = _read_ih(data, pos)
+                brokers_3: list[MetadataResponseBroker]
+                rounds = range(check_count(data, pos, size))
+                brokers_3 = []
+                for _ in rounds:
+                    node_id_3, size = _read_ih(data, pos)
                     if size >= 0:
                         end = pos + 6 + size
-                        host_2 = data[pos + 6:end].decode()
+                        host_3 = data[pos + 6:end].decode()
                         pos = end
                     else:
                         refuse()
-                    port_2, = _read_i(data, pos)
+                    port_3, = _read_i(data, pos)
                     pos += 4
-                    rack_2: str | None
+                    rack_3: str | None
                     if version >= 1:
                         size, = _read_h(data, pos)
-                        rack_3: str | None
                         if size >= 0:
                             end = pos + 2 + size
                             rack_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             rack_3 = None
-                            pos = pos + 2
-                        rack_2 = rack_3
+                            pos += 2
                     else:
-                        rack_2 = None
-                    brokers_2.append(MetadataResponseBroker(node_id_2, host_2, port_2, rack_2))
-                cluster_id_2: str | None
+                        rack_3 = None
+                    brokers_3.append(MetadataResponseBroker(node_id_3, host_3, port_3, rack_3))
+                cluster_id_3: str | None
                 if version >= 2:
                     size, = _read_h(data, pos)
-                    cluster_id_3: str | None
                     if size >= 0:
                         end = pos + 2 + size
                         cluster_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         cluster_id_3 = None
-                        pos = pos + 2
-                    cluster_id_2 = cluster_id_3
+                        pos += 2
                 else:
-                    cluster_id_2 = None
-                controller_id_2: int
+                    cluster_id_3 = None
+                controller_id_3: int
                 if version >= 1:
                     controller_id_3, = _read_i(data, pos)
                     pos += 4
-                    controller_id_2 = controller_id_3
                 else:
-                    controller_id_2 = -1
+                    controller_id_3 = -1
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_2: list[MetadataResponseTopic]
-                topics_2 = []
-                for _ in range(check_count(data, pos, size)):
-                    error_code_5, size = _read_hh(data, pos)
+                topics_3: list[MetadataResponseTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
+                    error_code_6, size = _read_hh(data, pos)
                     if size >= 0:
                         end = pos + 4 + size
-                        name_2 = data[pos + 4:end].decode()
+                        name_3 = data[pos + 4:end].decode()
                         pos = end
                     else:
                         refuse()
-                    is_internal_2: bool
+                    is_internal_3: bool
                     if version >= 1:
                         is_internal_3 = data[pos] != 0
                         pos += 1
-                        is_internal_2 = is_internal_3
                     else:
-                        is_internal_2 = False
+                        is_internal_3 = False
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_2: list[MetadataResponsePartition]
-                    partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        error_code_6, partition_index_2, leader_id_2 = _read_hii(data, pos)
+                    partitions_3: list[MetadataResponsePartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        error_code_7, partition_index_3, leader_id_3 = _read_hii(data, pos)
                         pos += 10
-                        leader_epoch_2: int
+                        leader_epoch_3: int
                         if version >= 7:
                             leader_epoch_3, = _read_i(data, pos)
                             pos += 4
-                            leader_epoch_2 = leader_epoch_3
                         else:
-                            leader_epoch_2 = -1
+                            leader_epoch_3 = -1
                         size, = _read_i(data, pos)
                         pos += 4
-                        replica_nodes_2: tuple[int, ...]
-                        replica_nodes_2, pos = read_numbers(data, pos, size, "i")
+                        replica_nodes_3: tuple[int, ...]
+                        replica_nodes_3, pos = read_numbers(data, pos, size, "i")
                         size, = _read_i(data, pos)
                         pos += 4
-                        isr_nodes_2: tuple[int, ...]
-                        isr_nodes_2, pos = read_numbers(data, pos, size, "i")
-                        offline_replicas_2: tuple[int, ...]
+                        isr_nodes_3: tuple[int, ...]
+                        isr_nodes_3, pos = read_numbers(data, pos, size, "i")
+                        offline_replicas_3: tuple[int, ...]
                         if version >= 5:
                             size, = _read_i(data, pos)
                             pos += 4
-                            offline_replicas_3: tuple[int, ...]
                             offline_replicas_3, pos = read_numbers(data, pos, size, "i")
-                            offline_replicas_2 = offline_replicas_3
                         else:
-                            offline_replicas_2 = ()
-                        partitions_2.append(MetadataResponsePartition(error_code_6, partition_index_2, leader_id_2, leader_epoch_2, replica_nodes_2, isr_nodes_2, offline_replicas_2))
-                    topic_authorized_operations_2: int
+                            offline_replicas_3 = ()
+                        partitions_3.append(MetadataResponsePartition(error_code_7, partition_index_3, leader_id_3, leader_epoch_3, replica_nodes_3, isr_nodes_3, offline_replicas_3))
+                    topic_authorized_operations_3: int
                     if version >= 8:
                         topic_authorized_operations_3, = _read_i(data, pos)
                         pos += 4
-                        topic_authorized_operations_2 = topic_authorized_operations_3
                     else:
-                        topic_authorized_operations_2 = -2147483648
-                    topics_2.append(MetadataResponseTopic(error_code_5, name_2, Uuid.ZERO, is_internal_2, partitions_2, topic_authorized_operations_2))
-                cluster_authorized_operations_3: int
+                        topic_authorized_operations_3 = -2147483648
+                    topics_3.append(MetadataResponseTopic(error_code_6, name_3, Uuid.ZERO, is_internal_3, partitions_3, topic_authorized_operations_3))
+                cluster_authorized_operations_2: int
                 if version >= 8:
-                    cluster_authorized_operations_4, = _read_i(data, pos)
+                    cluster_authorized_operations_2, = _read_i(data, pos)
                     pos += 4
-                    cluster_authorized_operations_3 = cluster_authorized_operations_4
                 else:
-                    cluster_authorized_operations_3 = -2147483648
-                return MetadataResponse(throttle_time_ms_2, brokers_2, cluster_id_2, controller_id_2, topics_2, cluster_authorized_operations_3, 0), pos
+                    cluster_authorized_operations_2 = -2147483648
+                return MetadataResponse(throttle_time_ms_3, brokers_3, cluster_id_3, controller_id_3, topics_3, cluster_authorized_operations_2, 0), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -425,8 +536,8 @@ class MetadataResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 9 <= version <= 13:
-                if version > 10 and (self.cluster_authorized_operations != -2147483648):
+            if version == 13:
+                if self.cluster_authorized_operations != -2147483648:
                     refuse()
                 brokers = self.brokers
                 brokers_size = len(brokers) + 1
@@ -443,7 +554,7 @@ class MetadataResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.node_id, host_size) if host_size < 128 else _write_i(item.node_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, _write_B(tags), section)
+                    out += (_write_iB(item.node_id, host_size) if host_size < 128 else _write_i(item.node_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, SIZES[tags], section)
                 if self.cluster_id is None:
                     cluster_id_raw = b""
                     cluster_id_size = 0
@@ -455,8 +566,6 @@ class MetadataResponse(Message, gc=False):
                 out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, topics_size) if topics_size < 128 else _write_i(self.controller_id) + uvarint(topics_size))
                 for item_2 in topics:
                     if item_2.name is None:
-                        if not (version >= 12):
-                            refuse()
                         name_raw = b""
                         name_size = 0
                     else:
@@ -464,7 +573,7 @@ class MetadataResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     partitions = item_2.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_hB(item_2.error_code, name_size) if name_size < 128 else _write_h(item_2.error_code) + string_size(name_size), name_raw, _write_16s(item_2.topic_id) if version >= 10 else b"", _write_tB(item_2.is_internal, partitions_size) if partitions_size < 128 else _write_t(item_2.is_internal) + uvarint(partitions_size))
+                    out += (_write_hB(item_2.error_code, name_size) if name_size < 128 else _write_h(item_2.error_code) + string_size(name_size), name_raw, _write_16stB(item_2.topic_id, item_2.is_internal, partitions_size) if partitions_size < 128 else _write_16st(item_2.topic_id, item_2.is_internal) + uvarint(partitions_size))
                     for item_3 in partitions:
                         replica_nodes = item_3.replica_nodes
                         replica_nodes_size = len(replica_nodes) + 1
@@ -475,7 +584,7 @@ class MetadataResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (_write_hiii(item_3.error_code, item_3.partition_index, item_3.leader_id, item_3.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), _write_B(tags_2), section_2)
+                        out += (_write_hiii(item_3.error_code, item_3.partition_index, item_3.leader_id, item_3.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -483,58 +592,118 @@ class MetadataResponse(Message, gc=False):
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_i(self.cluster_authorized_operations) if version <= 10 else b"", _write_h(self.error_code) if version >= 13 else b"", _write_B(tags_4), section_4)
+                out += (_write_hB(self.error_code, tags_4), section_4)
+                return
+            if 9 <= version <= 12:
+                if version > 10 and (self.cluster_authorized_operations != -2147483648):
+                    refuse()
+                brokers_2 = self.brokers
+                brokers_size_2 = len(brokers_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, brokers_size_2) if brokers_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(brokers_size_2))
+                for item_4 in brokers_2:
+                    host_raw_2 = item_4.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    if item_4.rack is None:
+                        rack_raw_2 = b""
+                        rack_size_2 = 0
+                    else:
+                        rack_raw_2 = item_4.rack.encode()
+                        rack_size_2 = len(rack_raw_2) + 1
+                    tags_5, section_5 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (_write_iB(item_4.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_4.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_4.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_4.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_5], section_5)
+                if self.cluster_id is None:
+                    cluster_id_raw_2 = b""
+                    cluster_id_size_2 = 0
+                else:
+                    cluster_id_raw_2 = self.cluster_id.encode()
+                    cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_iB(self.controller_id, topics_size_2) if topics_size_2 < 128 else _write_i(self.controller_id) + uvarint(topics_size_2))
+                for item_5 in topics_2:
+                    if item_5.name is None:
+                        if not (version >= 12):
+                            refuse()
+                        name_raw_2 = b""
+                        name_size_2 = 0
+                    else:
+                        name_raw_2 = item_5.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                    partitions_2 = item_5.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (_write_hB(item_5.error_code, name_size_2) if name_size_2 < 128 else _write_h(item_5.error_code) + string_size(name_size_2), name_raw_2, _write_16s(item_5.topic_id) if version >= 10 else b"", _write_tB(item_5.is_internal, partitions_size_2) if partitions_size_2 < 128 else _write_t(item_5.is_internal) + uvarint(partitions_size_2))
+                    for item_6 in partitions_2:
+                        replica_nodes_2 = item_6.replica_nodes
+                        replica_nodes_size_2 = len(replica_nodes_2) + 1
+                        isr_nodes_2 = item_6.isr_nodes
+                        isr_nodes_size_2 = len(isr_nodes_2) + 1
+                        offline_replicas_2 = item_6.offline_replicas
+                        offline_replicas_size_2 = len(offline_replicas_2) + 1
+                        tags_6, section_6 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (_write_hiii(item_6.error_code, item_6.partition_index, item_6.leader_id, item_6.leader_epoch), _write_array_i[replica_nodes_size_2](replica_nodes_size_2, *replica_nodes_2) if replica_nodes_size_2 < SHORT else write_long_array(replica_nodes_2, "i"), _write_array_i[isr_nodes_size_2](isr_nodes_size_2, *isr_nodes_2) if isr_nodes_size_2 < SHORT else write_long_array(isr_nodes_2, "i"), _write_array_i[offline_replicas_size_2](offline_replicas_size_2, *offline_replicas_2) if offline_replicas_size_2 < SHORT else write_long_array(offline_replicas_2, "i"), SIZES[tags_6], section_6)
+                    tags_7, section_7 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (_write_iB(item_5.topic_authorized_operations, tags_7), section_7)
+                tags_8, section_8 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_i(self.cluster_authorized_operations) if version <= 10 else b"", SIZES[tags_8], section_8)
                 return
             if 0 <= version <= 8:
                 if version < 8 and (self.cluster_authorized_operations != -2147483648):
                     refuse()
-                brokers_2 = self.brokers
-                brokers_size_2 = len(brokers_2)
-                out += (_write_i(self.throttle_time_ms) if version >= 3 else b"", _write_i(brokers_size_2))
-                for item_4 in brokers_2:
-                    host_raw_2 = item_4.host.encode()
-                    host_size_2 = len(host_raw_2)
-                    out += (_write_ih(item_4.node_id, host_size_2), host_raw_2, _write_i(item_4.port))
+                brokers_3 = self.brokers
+                brokers_size_3 = len(brokers_3)
+                out += (_write_i(self.throttle_time_ms) if version >= 3 else b"", _write_i(brokers_size_3))
+                for item_7 in brokers_3:
+                    host_raw_3 = item_7.host.encode()
+                    host_size_3 = len(host_raw_3)
+                    out += (_write_ih(item_7.node_id, host_size_3), host_raw_3, _write_i(item_7.port))
                     if version >= 1:
-                        if item_4.rack is None:
-                            rack_raw_2 = b""
-                            rack_size_2 = -1
+                        if item_7.rack is None:
+                            rack_raw_3 = b""
+                            rack_size_3 = -1
                         else:
-                            rack_raw_2 = item_4.rack.encode()
-                            rack_size_2 = len(rack_raw_2)
-                        out += (_write_h(rack_size_2), rack_raw_2)
-                    if item_4.unknown_tagged_fields:
+                            rack_raw_3 = item_7.rack.encode()
+                            rack_size_3 = len(rack_raw_3)
+                        out += (_write_h(rack_size_3), rack_raw_3)
+                    if item_7.unknown_tagged_fields:
                         refuse()
                 if version >= 2:
                     if self.cluster_id is None:
-                        cluster_id_raw_2 = b""
-                        cluster_id_size_2 = -1
+                        cluster_id_raw_3 = b""
+                        cluster_id_size_3 = -1
                     else:
-                        cluster_id_raw_2 = self.cluster_id.encode()
-                        cluster_id_size_2 = len(cluster_id_raw_2)
-                    out += (_write_h(cluster_id_size_2), cluster_id_raw_2)
-                topics_2 = self.topics
-                topics_size_2 = len(topics_2)
-                out += (_write_i(self.controller_id) if version >= 1 else b"", _write_i(topics_size_2))
-                for item_5 in topics_2:
-                    if version < 8 and (item_5.topic_authorized_operations != -2147483648):
+                        cluster_id_raw_3 = self.cluster_id.encode()
+                        cluster_id_size_3 = len(cluster_id_raw_3)
+                    out += (_write_h(cluster_id_size_3), cluster_id_raw_3)
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out += (_write_i(self.controller_id) if version >= 1 else b"", _write_i(topics_size_3))
+                for item_8 in topics_3:
+                    if version < 8 and (item_8.topic_authorized_operations != -2147483648):
                         refuse()
-                    if item_5.name is None:
+                    if item_8.name is None:
                         refuse()
-                    name_raw_2 = item_5.name.encode()
-                    name_size_2 = len(name_raw_2)
-                    partitions_2 = item_5.partitions
-                    partitions_size_2 = len(partitions_2)
-                    out += (_write_hh(item_5.error_code, name_size_2), name_raw_2, _write_t(item_5.is_internal) if version >= 1 else b"", _write_i(partitions_size_2))
-                    for item_6 in partitions_2:
-                        out += (_write_hii(item_6.error_code, item_6.partition_index, item_6.leader_id), _write_i(item_6.leader_epoch) if version >= 7 else b"", write_numbers(item_6.replica_nodes, "i"), write_numbers(item_6.isr_nodes, "i"))
+                    name_raw_3 = item_8.name.encode()
+                    name_size_3 = len(name_raw_3)
+                    partitions_3 = item_8.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_hh(item_8.error_code, name_size_3), name_raw_3, _write_t(item_8.is_internal) if version >= 1 else b"", _write_i(partitions_size_3))
+                    for item_9 in partitions_3:
+                        out += (_write_hii(item_9.error_code, item_9.partition_index, item_9.leader_id), _write_i(item_9.leader_epoch) if version >= 7 else b"", write_numbers(item_9.replica_nodes, "i"), write_numbers(item_9.isr_nodes, "i"))
                         if version >= 5:
-                            out.append(write_numbers(item_6.offline_replicas, "i"))
-                        if item_6.unknown_tagged_fields:
+                            out.append(write_numbers(item_9.offline_replicas, "i"))
+                        if item_9.unknown_tagged_fields:
                             refuse()
-                    if item_5.unknown_tagged_fields:
+                    if item_8.unknown_tagged_fields:
                         refuse()
-                    out.append(_write_i(item_5.topic_authorized_operations) if version >= 8 else b"")
+                    out.append(_write_i(item_8.topic_authorized_operations) if version >= 8 else b"")
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_i(self.cluster_authorized_operations) if version >= 8 else b"")

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class NoOpRecord(Message, gc=False):
@@ -63,7 +60,7 @@ class NoOpRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_B(tags), section))
+                return b"".join((SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,25 +6,26 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_string, long_uvarint, refuse
+from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_string, long_tag, refuse
 from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 
-_read_h = struct.Struct(">h").unpack_from
-_read_i = struct.Struct(">i").unpack_from
+_read_16s = struct.Struct(">16s").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
+_read_qh = struct.Struct(">qh").unpack_from
 _read_qiB = struct.Struct(">qiB").unpack_from
+_read_qih = struct.Struct(">qih").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_h = struct.Struct(">h").pack
-_write_i = struct.Struct(">i").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
+_write_qh = struct.Struct(">qh").pack
 _write_qi = struct.Struct(">qi").pack
 _write_qiB = struct.Struct(">qiB").pack
+_write_qih = struct.Struct(">qih").pack
 
 
 class OffsetCommitValue(Message, gc=False):
@@ -78,57 +79,55 @@ class OffsetCommitValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            topic_id_2 = data[pos : pos + 16]
+                            topic_id, = _read_16s(data, pos)
                             pos += 16
-                            topic_id = as_uuid(Uuid, topic_id_2)
+                            topic_id = as_uuid(Uuid, topic_id)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown)
-            if 0 <= version <= 3:
-                offset_2, = _read_q(data, 0)
-                pos = 8
-                leader_epoch_2: int
-                if version >= 3:
-                    leader_epoch_3, = _read_i(data, pos)
-                    pos += 4
-                    leader_epoch_2 = leader_epoch_3
-                else:
-                    leader_epoch_2 = -1
-                size, = _read_h(data, pos)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown)
+            if version == 3:
+                offset_2, leader_epoch_2, size = _read_qih(data, 0)
                 if size >= 0:
-                    end = pos + 2 + size
-                    metadata_2 = data[pos + 2:end].decode()
+                    end = 14 + size
+                    metadata_2 = data[14:end].decode()
                     pos = end
                 else:
                     refuse()
                 commit_timestamp_2, = _read_q(data, pos)
+                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO)
+            if 0 <= version <= 2:
+                offset_3, size = _read_qh(data, 0)
+                if size >= 0:
+                    end = 10 + size
+                    metadata_3 = data[10:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp_3, = _read_q(data, pos)
                 pos += 8
                 expire_timestamp: int
                 if version == 1:
-                    expire_timestamp_2, = _read_q(data, pos)
+                    expire_timestamp, = _read_q(data, pos)
                     pos += 8
-                    expire_timestamp = expire_timestamp_2
                 else:
                     expire_timestamp = -1
-                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, expire_timestamp, Uuid.ZERO)
+                return OffsetCommitValue(offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -153,57 +152,55 @@ class OffsetCommitValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            topic_id_2 = data[pos : pos + 16]
+                            topic_id, = _read_16s(data, pos)
                             pos += 16
-                            topic_id = as_uuid(Uuid, topic_id_2)
+                            topic_id = as_uuid(Uuid, topic_id)
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown), pos
-            if 0 <= version <= 3:
-                offset_2, = _read_q(data, pos)
-                pos += 8
-                leader_epoch_2: int
-                if version >= 3:
-                    leader_epoch_3, = _read_i(data, pos)
-                    pos += 4
-                    leader_epoch_2 = leader_epoch_3
-                else:
-                    leader_epoch_2 = -1
-                size, = _read_h(data, pos)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown), pos
+            if version == 3:
+                offset_2, leader_epoch_2, size = _read_qih(data, pos)
                 if size >= 0:
-                    end = pos + 2 + size
-                    metadata_2 = data[pos + 2:end].decode()
+                    end = pos + 14 + size
+                    metadata_2 = data[pos + 14:end].decode()
                     pos = end
                 else:
                     refuse()
                 commit_timestamp_2, = _read_q(data, pos)
+                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO), pos + 8
+            if 0 <= version <= 2:
+                offset_3, size = _read_qh(data, pos)
+                if size >= 0:
+                    end = pos + 10 + size
+                    metadata_3 = data[pos + 10:end].decode()
+                    pos = end
+                else:
+                    refuse()
+                commit_timestamp_3, = _read_q(data, pos)
                 pos += 8
                 expire_timestamp: int
                 if version == 1:
-                    expire_timestamp_2, = _read_q(data, pos)
+                    expire_timestamp, = _read_q(data, pos)
                     pos += 8
-                    expire_timestamp = expire_timestamp_2
                 else:
                     expire_timestamp = -1
-                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, expire_timestamp, Uuid.ZERO), pos
+                return OffsetCommitValue(offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -221,12 +218,18 @@ class OffsetCommitValue(Message, gc=False):
                         known.append((0, _write_16s(self.topic_id)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((_write_qiB(self.offset, self.leader_epoch, metadata_size) if metadata_size < 128 else _write_qi(self.offset, self.leader_epoch) + string_size(metadata_size), metadata_raw, _write_qB(self.commit_timestamp, tags), section))
-            if 0 <= version <= 3:
+            if version == 3:
                 metadata_raw_2 = self.metadata.encode()
                 metadata_size_2 = len(metadata_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_q(self.offset), _write_i(self.leader_epoch) if version >= 3 else b"", _write_h(metadata_size_2), metadata_raw_2, _write_q(self.commit_timestamp), _write_q(self.expire_timestamp) if version == 1 else b""))
+                return b"".join((_write_qih(self.offset, self.leader_epoch, metadata_size_2), metadata_raw_2, _write_q(self.commit_timestamp)))
+            if 0 <= version <= 2:
+                metadata_raw_3 = self.metadata.encode()
+                metadata_size_3 = len(metadata_raw_3)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_qh(self.offset, metadata_size_3), metadata_raw_3, _write_q(self.commit_timestamp), _write_q(self.expire_timestamp) if version == 1 else b""))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -75,8 +75,9 @@ class OffsetDeleteRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics: list[OffsetDeleteRequestTopic]
+                rounds = range(check_count(data, pos, size))
                 topics = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -87,8 +88,9 @@ class OffsetDeleteRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions: list[OffsetDeleteRequestPartition]
+                    rounds = range(check_count(data, pos, size))
                     partitions = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_index, = _read_i(data, pos)
                         pos += 4
                         partitions.append(OffsetDeleteRequestPartition(partition_index))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_count, long_array, long_count, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,13 +14,17 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
+_read_tB = struct.Struct(">?B").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_tB = struct.Struct(">?B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -112,9 +116,77 @@ class OffsetFetchRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchRequest, int]:
         start = pos
         try:
-            if 6 <= version <= 10:
-                group_id: str
-                topics: list[OffsetFetchRequestTopic] | None
+            if version == 10:
+                size = data[pos]
+                pos += 1
+                groups: list[OffsetFetchRequestGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    member_id: str | None
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id = data[pos + 1:end].decode()
+                        pos = end
+                    elif size == 0:
+                        member_id = None
+                        pos += 1
+                    else:
+                        member_id, pos = long_string(data, pos + 1, size)
+                    member_epoch, size = _read_iB(data, pos)
+                    pos += 5
+                    topics: list[OffsetFetchRequestTopics] | None
+                    if size == 0:
+                        topics = None
+                    else:
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        topics = []
+                        for _ in rounds:
+                            topic_id, size = _read_16sB(data, pos)
+                            pos += 17
+                            partition_indexes: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partition_indexes = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partition_indexes, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics.append(OffsetFetchRequestTopics('', as_uuid(Uuid, topic_id), partition_indexes, unknown))
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    groups.append(OffsetFetchRequestGroup(group_id, member_id, member_epoch, topics, unknown_2))
+                require_stable, tags = _read_tB(data, pos)
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return OffsetFetchRequest('', [], groups, require_stable, unknown_3), pos + 2
+            if 6 <= version <= 9:
+                group_id_2: str
+                topics_2: list[OffsetFetchRequestTopic] | None
                 if version <= 7:
                     size = data[pos]
                     if 0 < size < 128:
@@ -125,17 +197,87 @@ class OffsetFetchRequest(Message, gc=False):
                         group_id_2, pos = long_string(data, pos + 1, size)
                     size = data[pos]
                     pos += 1
-                    topics_2: list[OffsetFetchRequestTopic] | None
                     if size == 0:
                         topics_2 = None
                     else:
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topics_2 = []
-                        for _ in range(size - 1):
-                            name: str
-                            partition_indexes: tuple[int, ...]
-                            if version <= 7:
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partition_indexes_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partition_indexes_2 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partition_indexes_2, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_4: UnknownTags = ()
+                            if tags:
+                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics_2.append(OffsetFetchRequestTopic(name, partition_indexes_2, unknown_4))
+                else:
+                    group_id_2 = ''
+                    topics_2 = []
+                groups_2: list[OffsetFetchRequestGroup]
+                if version >= 8:
+                    size = data[pos]
+                    pos += 1
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    groups_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id_3, pos = long_string(data, pos + 1, size)
+                        member_id_2: str | None
+                        member_epoch_2: int
+                        if version >= 9:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                member_id_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                member_id_2 = None
+                                pos += 1
+                            else:
+                                member_id_2, pos = long_string(data, pos + 1, size)
+                            member_epoch_2, = _read_i(data, pos)
+                            pos += 4
+                        else:
+                            member_id_2 = None
+                            member_epoch_2 = -1
+                        size = data[pos]
+                        pos += 1
+                        topics_3: list[OffsetFetchRequestTopics] | None
+                        if size == 0:
+                            topics_3 = None
+                        else:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            topics_3 = []
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -145,177 +287,70 @@ class OffsetFetchRequest(Message, gc=False):
                                     name_2, pos = long_string(data, pos + 1, size)
                                 size = data[pos]
                                 pos += 1
-                                partition_indexes_2: tuple[int, ...]
+                                partition_indexes_3: tuple[int, ...]
                                 if 0 < size < SHORT:
-                                    partition_indexes_2 = _read_array_i[size](data, pos)
+                                    partition_indexes_3 = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    partition_indexes_2, pos = long_array(data, pos, size, "i")
-                                name = name_2
-                                partition_indexes = partition_indexes_2
-                            else:
-                                name = ''
-                                partition_indexes = ()
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics_2.append(OffsetFetchRequestTopic(name, partition_indexes, unknown))
-                    group_id = group_id_2
-                    topics = topics_2
-                else:
-                    group_id = ''
-                    topics = []
-                groups: list[OffsetFetchRequestGroup]
-                if version >= 8:
-                    size = data[pos]
-                    pos += 1
-                    groups_2: list[OffsetFetchRequestGroup]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    groups_2 = []
-                    for _ in range(size - 1):
-                        group_id_3: str
-                        if version >= 8:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                group_id_4 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                group_id_4, pos = long_string(data, pos + 1, size)
-                            group_id_3 = group_id_4
-                        else:
-                            group_id_3 = ''
-                        member_id: str | None
-                        member_epoch: int
-                        if version >= 9:
-                            size = data[pos]
-                            member_id_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                member_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                member_id_2 = None
-                                pos = pos + 1
-                            else:
-                                member_id_2, pos = long_string(data, pos + 1, size)
-                            member_epoch_2, = _read_i(data, pos)
-                            pos += 4
-                            member_id = member_id_2
-                            member_epoch = member_epoch_2
-                        else:
-                            member_id = None
-                            member_epoch = -1
-                        topics_3: list[OffsetFetchRequestTopics] | None
-                        if version >= 8:
-                            size = data[pos]
-                            pos += 1
-                            topics_4: list[OffsetFetchRequestTopics] | None
-                            if size == 0:
-                                topics_4 = None
-                            else:
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
-                                topics_4 = []
-                                for _ in range(size - 1):
-                                    name_3: str
-                                    if 8 <= version <= 9:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            name_4 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            name_4, pos = long_string(data, pos + 1, size)
-                                        name_3 = name_4
-                                    else:
-                                        name_3 = ''
-                                    topic_id: Uuid
-                                    if version >= 10:
-                                        topic_id_2 = data[pos : pos + 16]
-                                        pos += 16
-                                        topic_id = as_uuid(Uuid, topic_id_2)
-                                    else:
-                                        topic_id = Uuid.ZERO
-                                    partition_indexes_3: tuple[int, ...]
-                                    if version >= 8:
-                                        size = data[pos]
-                                        pos += 1
-                                        partition_indexes_4: tuple[int, ...]
-                                        if 0 < size < SHORT:
-                                            partition_indexes_4 = _read_array_i[size](data, pos)
-                                            pos += 4 * size - 4
-                                        else:
-                                            partition_indexes_4, pos = long_array(data, pos, size, "i")
-                                        partition_indexes_3 = partition_indexes_4
-                                    else:
-                                        partition_indexes_3 = ()
-                                    tags = data[pos]
-                                    unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    topics_4.append(OffsetFetchRequestTopics(name_3, topic_id, partition_indexes_3, unknown_2))
-                            topics_3 = topics_4
-                        else:
-                            topics_3 = []
+                                    partition_indexes_3, pos = long_array(data, pos, size, "i")
+                                tags = data[pos]
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics_3.append(OffsetFetchRequestTopics(name_2, Uuid.ZERO, partition_indexes_3, unknown_5))
                         tags = data[pos]
-                        unknown_3: UnknownTags = ()
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        groups_2.append(OffsetFetchRequestGroup(group_id_3, member_id, member_epoch, topics_3, unknown_3))
-                    groups = groups_2
+                        groups_2.append(OffsetFetchRequestGroup(group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6))
                 else:
-                    groups = []
-                require_stable: bool
+                    groups_2 = []
+                require_stable_2: bool
                 if version >= 7:
                     require_stable_2 = data[pos] != 0
                     pos += 1
-                    require_stable = require_stable_2
                 else:
-                    require_stable = False
+                    require_stable_2 = False
                 tags = data[pos]
-                unknown_4: UnknownTags = ()
+                unknown_7: UnknownTags = ()
                 if tags:
-                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetFetchRequest(group_id, topics, groups, require_stable, unknown_4), pos + 1
+                return OffsetFetchRequest(group_id_2, topics_2, groups_2, require_stable_2, unknown_7), pos + 1
             if 1 <= version <= 5:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    group_id_5 = data[pos + 2:end].decode()
+                    group_id_4 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_5: list[OffsetFetchRequestTopic] | None
+                topics_4: list[OffsetFetchRequestTopic] | None
                 if size < 0 and version >= 2:
-                    topics_5 = None
+                    topics_4 = None
                 else:
-                    topics_5 = []
-                    for _ in range(check_count(data, pos, size)):
+                    rounds = range(check_count(data, pos, size))
+                    topics_4 = []
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
-                            name_5 = data[pos + 2:end].decode()
+                            name_3 = data[pos + 2:end].decode()
                             pos = end
                         else:
                             refuse()
                         size, = _read_i(data, pos)
                         pos += 4
-                        partition_indexes_5: tuple[int, ...]
-                        partition_indexes_5, pos = read_numbers(data, pos, size, "i")
-                        topics_5.append(OffsetFetchRequestTopic(name_5, partition_indexes_5))
-                return OffsetFetchRequest(group_id_5, topics_5, [], False), pos
+                        partition_indexes_4: tuple[int, ...]
+                        partition_indexes_4, pos = read_numbers(data, pos, size, "i")
+                        topics_4.append(OffsetFetchRequestTopic(name_3, partition_indexes_4))
+                return OffsetFetchRequest(group_id_4, topics_4, [], False), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -323,7 +358,46 @@ class OffsetFetchRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 6 <= version <= 10:
+            if version == 10:
+                if self.group_id != '':
+                    refuse()
+                if self.topics is None or self.topics:
+                    refuse()
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(SIZES[groups_size] if groups_size < 128 else uvarint(groups_size))
+                for item in groups:
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    if item.member_id is None:
+                        member_id_raw = b""
+                        member_id_size = 0
+                    else:
+                        member_id_raw = item.member_id.encode()
+                        member_id_size = len(member_id_raw) + 1
+                    topics = item.topics
+                    if topics is None:
+                        topics, topics_size = [], 0
+                    else:
+                        topics_size = len(topics) + 1
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(item.member_epoch, topics_size) if topics_size < 128 else _write_i(item.member_epoch) + uvarint(topics_size))
+                    for item_2 in topics:
+                        partition_indexes = item_2.partition_indexes
+                        partition_indexes_size = len(partition_indexes) + 1
+                        tags, section = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags, section = write_tags((), item_2.unknown_tagged_fields)
+                        out += (_write_16s(item_2.topic_id), _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[tags_2], section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_tB(self.require_stable, tags_3), section_3)
+                return
+            if 6 <= version <= 9:
                 if version > 7 and (self.group_id != ''):
                     refuse()
                 if version > 7 and (self.topics is None or self.topics):
@@ -333,103 +407,84 @@ class OffsetFetchRequest(Message, gc=False):
                 if version < 7 and (self.require_stable):
                     refuse()
                 if version <= 7:
-                    group_id_raw = self.group_id.encode()
-                    group_id_size = len(group_id_raw) + 1
-                    topics = self.topics
-                    if topics is None:
-                        topics, topics_size = [], 0
+                    group_id_raw_2 = self.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                    topics_2 = self.topics
+                    if topics_2 is None:
+                        topics_2, topics_size_2 = [], 0
                     else:
-                        topics_size = len(topics) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
-                    for item in topics:
-                        if version > 7 and (item.name != ''):
-                            refuse()
-                        if version > 7 and (item.partition_indexes is None or item.partition_indexes):
-                            refuse()
-                        if version <= 7:
-                            name_raw = item.name.encode()
-                            name_size = len(name_raw) + 1
-                            partition_indexes = item.partition_indexes
-                            partition_indexes_size = len(partition_indexes) + 1
-                            out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"))
-                        tags, section = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags), section)
+                        topics_size_2 = len(topics_2) + 1
+                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    for item_3 in topics_2:
+                        name_raw = item_3.name.encode()
+                        name_size = len(name_raw) + 1
+                        partition_indexes_2 = item_3.partition_indexes
+                        partition_indexes_size_2 = len(partition_indexes_2) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_3.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size_2](partition_indexes_size_2, *partition_indexes_2) if partition_indexes_size_2 < SHORT else write_long_array(partition_indexes_2, "i"), SIZES[tags_4], section_4)
                 if version >= 8:
-                    groups = self.groups
-                    groups_size = len(groups) + 1
-                    out.append(SIZES[groups_size] if groups_size < 128 else uvarint(groups_size))
-                    for item_2 in groups:
-                        if version < 8 and (item_2.group_id != ''):
-                            refuse()
-                        if version < 8 and (item_2.topics is None or item_2.topics):
-                            refuse()
-                        if version >= 8:
-                            group_id_raw_2 = item_2.group_id.encode()
-                            group_id_size_2 = len(group_id_raw_2) + 1
-                            out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2)
+                    groups_2 = self.groups
+                    groups_size_2 = len(groups_2) + 1
+                    out.append(SIZES[groups_size_2] if groups_size_2 < 128 else uvarint(groups_size_2))
+                    for item_4 in groups_2:
+                        group_id_raw_3 = item_4.group_id.encode()
+                        group_id_size_3 = len(group_id_raw_3) + 1
+                        out += (SIZES[group_id_size_3] if group_id_size_3 < 128 else string_size(group_id_size_3), group_id_raw_3)
                         if version >= 9:
-                            if item_2.member_id is None:
-                                member_id_raw = b""
-                                member_id_size = 0
+                            if item_4.member_id is None:
+                                member_id_raw_2 = b""
+                                member_id_size_2 = 0
                             else:
-                                member_id_raw = item_2.member_id.encode()
-                                member_id_size = len(member_id_raw) + 1
-                            out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_i(item_2.member_epoch))
-                        if version >= 8:
-                            topics_2 = item_2.topics
-                            if topics_2 is None:
-                                topics_2, topics_size_2 = [], 0
-                            else:
-                                topics_size_2 = len(topics_2) + 1
-                            out.append(SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
-                            for item_3 in topics_2:
-                                if version < 8 and (item_3.partition_indexes is None or item_3.partition_indexes):
-                                    refuse()
-                                if 8 <= version <= 9:
-                                    name_raw_2 = item_3.name.encode()
-                                    name_size_2 = len(name_raw_2) + 1
-                                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2)
-                                out.append(_write_16s(item_3.topic_id) if version >= 10 else b"")
-                                if version >= 8:
-                                    partition_indexes_2 = item_3.partition_indexes
-                                    partition_indexes_size_2 = len(partition_indexes_2) + 1
-                                    out.append(_write_array_i[partition_indexes_size_2](partition_indexes_size_2, *partition_indexes_2) if partition_indexes_size_2 < SHORT else write_long_array(partition_indexes_2, "i"))
-                                tags_2, section_2 = 0, b""
-                                if item_3.unknown_tagged_fields:
-                                    tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                                out += (_write_B(tags_2), section_2)
-                        tags_3, section_3 = 0, b""
-                        if item_2.unknown_tagged_fields:
-                            tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_3), section_3)
-                tags_4, section_4 = 0, b""
+                                member_id_raw_2 = item_4.member_id.encode()
+                                member_id_size_2 = len(member_id_raw_2) + 1
+                            out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_i(item_4.member_epoch))
+                        topics_3 = item_4.topics
+                        if topics_3 is None:
+                            topics_3, topics_size_3 = [], 0
+                        else:
+                            topics_size_3 = len(topics_3) + 1
+                        out.append(SIZES[topics_size_3] if topics_size_3 < 128 else uvarint(topics_size_3))
+                        for item_5 in topics_3:
+                            name_raw_2 = item_5.name.encode()
+                            name_size_2 = len(name_raw_2) + 1
+                            partition_indexes_3 = item_5.partition_indexes
+                            partition_indexes_size_3 = len(partition_indexes_3) + 1
+                            tags_5, section_5 = 0, b""
+                            if item_5.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
+                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partition_indexes_size_3](partition_indexes_size_3, *partition_indexes_3) if partition_indexes_size_3 < SHORT else write_long_array(partition_indexes_3, "i"), SIZES[tags_5], section_5)
+                        tags_6, section_6 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[tags_6], section_6)
+                tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_t(self.require_stable) if version >= 7 else b"", _write_B(tags_4), section_4)
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (_write_t(self.require_stable) if version >= 7 else b"", SIZES[tags_7], section_7)
                 return
             if 1 <= version <= 5:
                 if self.groups is None or self.groups:
                     refuse()
                 if self.require_stable:
                     refuse()
-                group_id_raw_3 = self.group_id.encode()
-                group_id_size_3 = len(group_id_raw_3)
-                topics_3 = self.topics
-                if topics_3 is None:
+                group_id_raw_4 = self.group_id.encode()
+                group_id_size_4 = len(group_id_raw_4)
+                topics_4 = self.topics
+                if topics_4 is None:
                     if not (version >= 2):
                         refuse()
-                    topics_3, topics_size_3 = [], -1
+                    topics_4, topics_size_4 = [], -1
                 else:
-                    topics_size_3 = len(topics_3)
-                out += (_write_h(group_id_size_3), group_id_raw_3, _write_i(topics_size_3))
-                for item_4 in topics_3:
-                    name_raw_3 = item_4.name.encode()
+                    topics_size_4 = len(topics_4)
+                out += (_write_h(group_id_size_4), group_id_raw_4, _write_i(topics_size_4))
+                for item_6 in topics_4:
+                    name_raw_3 = item_6.name.encode()
                     name_size_3 = len(name_raw_3)
-                    if item_4.unknown_tagged_fields:
+                    if item_6.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_3), name_raw_3, write_numbers(item_4.partition_indexes, "i"))
+                    out += (_write_h(name_size_3), name_raw_3, write_numbers(item_6.partition_indexes, "i"))
                 if self.unknown_tagged_fields:
                     refuse()
                 return

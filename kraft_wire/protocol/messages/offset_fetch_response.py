@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,14 +14,19 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
+_read_hB = struct.Struct(">hB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _read_iq = struct.Struct(">iq").unpack_from
 _read_iqiB = struct.Struct(">iqiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
+_write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 _write_iq = struct.Struct(">iq").pack
 _write_iqi = struct.Struct(">iqi").pack
 _write_iqiB = struct.Struct(">iqiB").pack
@@ -161,22 +166,165 @@ class OffsetFetchResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[OffsetFetchResponse, int]:
         start = pos
         try:
-            if 6 <= version <= 10:
-                throttle_time_ms, = _read_i(data, pos)
+            if version == 10:
+                throttle_time_ms, size = _read_iB(data, pos)
+                pos += 5
+                groups: list[OffsetFetchResponseGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    topics: list[OffsetFetchResponseTopics]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics = []
+                    for _ in rounds:
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[OffsetFetchResponsePartitions]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        partitions = []
+                        for _ in rounds:
+                            partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(data, pos)
+                            metadata: str | None
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                metadata = data[pos + 17:end].decode()
+                                pos = end
+                            elif size == 0:
+                                metadata = None
+                                pos += 17
+                            else:
+                                metadata, pos = long_string(data, pos + 17, size)
+                            error_code, tags = _read_hB(data, pos)
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            pos += 3
+                            partitions.append(OffsetFetchResponsePartitions(partition_index, committed_offset, committed_leader_epoch, metadata, error_code, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(OffsetFetchResponseTopics('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    error_code_2, tags = _read_hB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                        pos -= 3
+                    pos += 3
+                    groups.append(OffsetFetchResponseGroup(group_id, topics, error_code_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return OffsetFetchResponse(throttle_time_ms, [], 0, groups, unknown_4), pos + 1
+            if 6 <= version <= 9:
+                throttle_time_ms_2, = _read_i(data, pos)
                 pos += 4
-                topics: list[OffsetFetchResponseTopic]
-                error_code: int
+                topics_2: list[OffsetFetchResponseTopic]
+                error_code_3: int
                 if version <= 7:
                     size = data[pos]
                     pos += 1
-                    topics_2: list[OffsetFetchResponseTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics_2 = []
-                    for _ in range(size - 1):
-                        name: str
-                        partitions: list[OffsetFetchResponsePartition]
-                        if version <= 7:
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[OffsetFetchResponsePartition]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        partitions_2 = []
+                        for _ in rounds:
+                            partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(data, pos)
+                            metadata_2: str | None
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                metadata_2 = data[pos + 17:end].decode()
+                                pos = end
+                            elif size == 0:
+                                metadata_2 = None
+                                pos += 17
+                            else:
+                                metadata_2, pos = long_string(data, pos + 17, size)
+                            error_code_4, tags = _read_hB(data, pos)
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            pos += 3
+                            partitions_2.append(OffsetFetchResponsePartition(partition_index_2, committed_offset_2, committed_leader_epoch_2, metadata_2, error_code_4, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(OffsetFetchResponseTopic(name, partitions_2, unknown_6))
+                    error_code_3, = _read_h(data, pos)
+                    pos += 2
+                else:
+                    topics_2 = []
+                    error_code_3 = 0
+                groups_2: list[OffsetFetchResponseGroup]
+                if version >= 8:
+                    size = data[pos]
+                    pos += 1
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    groups_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topics_3: list[OffsetFetchResponseTopics]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        topics_3 = []
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -186,249 +334,107 @@ class OffsetFetchResponse(Message, gc=False):
                                 name_2, pos = long_string(data, pos + 1, size)
                             size = data[pos]
                             pos += 1
-                            partitions_2: list[OffsetFetchResponsePartition]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            partitions_2 = []
-                            for _ in range(size - 1):
-                                partition_index: int
-                                committed_offset: int
-                                committed_leader_epoch: int
-                                metadata: str | None
-                                error_code_2: int
-                                if version <= 7:
-                                    partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(data, pos)
-                                    metadata_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 16 + size
-                                        metadata_2 = data[pos + 17:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        metadata_2 = None
-                                        pos = pos + 17
-                                    else:
-                                        metadata_2, pos = long_string(data, pos + 17, size)
-                                    error_code_3, = _read_h(data, pos)
-                                    pos += 2
-                                    partition_index = partition_index_2
-                                    committed_offset = committed_offset_2
-                                    committed_leader_epoch = committed_leader_epoch_2
-                                    metadata = metadata_2
-                                    error_code_2 = error_code_3
-                                else:
-                                    partition_index = 0
-                                    committed_offset = 0
-                                    committed_leader_epoch = -1
-                                    metadata = ''
-                                    error_code_2 = 0
-                                tags = data[pos]
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                partitions_2.append(OffsetFetchResponsePartition(partition_index, committed_offset, committed_leader_epoch, metadata, error_code_2, unknown))
-                            name = name_2
-                            partitions = partitions_2
-                        else:
-                            name = ''
-                            partitions = []
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics_2.append(OffsetFetchResponseTopic(name, partitions, unknown_2))
-                    error_code_4, = _read_h(data, pos)
-                    pos += 2
-                    topics = topics_2
-                    error_code = error_code_4
-                else:
-                    topics = []
-                    error_code = 0
-                groups: list[OffsetFetchResponseGroup]
-                if version >= 8:
-                    size = data[pos]
-                    pos += 1
-                    groups_2: list[OffsetFetchResponseGroup]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    groups_2 = []
-                    for _ in range(size - 1):
-                        group_id: str
-                        topics_3: list[OffsetFetchResponseTopics]
-                        error_code_5: int
-                        if version >= 8:
-                            size = data[pos]
+                            partitions_3: list[OffsetFetchResponsePartitions]
                             if 0 < size < 128:
-                                end = pos + size
-                                group_id_2 = data[pos + 1:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                group_id_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
-                            topics_4: list[OffsetFetchResponseTopics]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            topics_4 = []
-                            for _ in range(size - 1):
-                                name_3: str
-                                if 8 <= version <= 9:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_4 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_4, pos = long_string(data, pos + 1, size)
-                                    name_3 = name_4
+                                rounds, pos = long_rounds(data, pos, size)
+                            partitions_3 = []
+                            for _ in rounds:
+                                partition_index_3, committed_offset_3, committed_leader_epoch_3, size = _read_iqiB(data, pos)
+                                metadata_3: str | None
+                                if 0 < size < 128:
+                                    end = pos + 16 + size
+                                    metadata_3 = data[pos + 17:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    metadata_3 = None
+                                    pos += 17
                                 else:
-                                    name_3 = ''
-                                topic_id: Uuid
-                                if version >= 10:
-                                    topic_id_2 = data[pos : pos + 16]
-                                    pos += 16
-                                    topic_id = as_uuid(Uuid, topic_id_2)
-                                else:
-                                    topic_id = Uuid.ZERO
-                                partitions_3: list[OffsetFetchResponsePartitions]
-                                if version >= 8:
-                                    size = data[pos]
-                                    pos += 1
-                                    partitions_4: list[OffsetFetchResponsePartitions]
-                                    if not 0 < size < 128:
-                                        size, pos = long_count(data, pos, size)
-                                    partitions_4 = []
-                                    for _ in range(size - 1):
-                                        partition_index_3: int
-                                        committed_offset_3: int
-                                        committed_leader_epoch_3: int
-                                        metadata_3: str | None
-                                        error_code_6: int
-                                        if version >= 8:
-                                            partition_index_4, committed_offset_4, committed_leader_epoch_4, size = _read_iqiB(data, pos)
-                                            metadata_4: str | None
-                                            if 0 < size < 128:
-                                                end = pos + 16 + size
-                                                metadata_4 = data[pos + 17:end].decode()
-                                                pos = end
-                                            elif size == 0:
-                                                metadata_4 = None
-                                                pos = pos + 17
-                                            else:
-                                                metadata_4, pos = long_string(data, pos + 17, size)
-                                            error_code_7, = _read_h(data, pos)
-                                            pos += 2
-                                            partition_index_3 = partition_index_4
-                                            committed_offset_3 = committed_offset_4
-                                            committed_leader_epoch_3 = committed_leader_epoch_4
-                                            metadata_3 = metadata_4
-                                            error_code_6 = error_code_7
-                                        else:
-                                            partition_index_3 = 0
-                                            committed_offset_3 = 0
-                                            committed_leader_epoch_3 = -1
-                                            metadata_3 = ''
-                                            error_code_6 = 0
-                                        tags = data[pos]
-                                        unknown_3: UnknownTags = ()
-                                        if tags:
-                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        partitions_4.append(OffsetFetchResponsePartitions(partition_index_3, committed_offset_3, committed_leader_epoch_3, metadata_3, error_code_6, unknown_3))
-                                    partitions_3 = partitions_4
-                                else:
-                                    partitions_3 = []
-                                tags = data[pos]
-                                unknown_4: UnknownTags = ()
+                                    metadata_3, pos = long_string(data, pos + 17, size)
+                                error_code_5, tags = _read_hB(data, pos)
+                                unknown_7: UnknownTags = ()
                                 if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topics_4.append(OffsetFetchResponseTopics(name_3, topic_id, partitions_3, unknown_4))
-                            error_code_8, = _read_h(data, pos)
-                            pos += 2
-                            group_id = group_id_2
-                            topics_3 = topics_4
-                            error_code_5 = error_code_8
-                        else:
-                            group_id = ''
-                            topics_3 = []
-                            error_code_5 = 0
-                        tags = data[pos]
-                        unknown_5: UnknownTags = ()
+                                    unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                partitions_3.append(OffsetFetchResponsePartitions(partition_index_3, committed_offset_3, committed_leader_epoch_3, metadata_3, error_code_5, unknown_7))
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics_3.append(OffsetFetchResponseTopics(name_2, Uuid.ZERO, partitions_3, unknown_8))
+                        error_code_6, tags = _read_hB(data, pos)
+                        unknown_9: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        groups_2.append(OffsetFetchResponseGroup(group_id, topics_3, error_code_5, unknown_5))
-                    groups = groups_2
+                            unknown_9, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        groups_2.append(OffsetFetchResponseGroup(group_id_2, topics_3, error_code_6, unknown_9))
                 else:
-                    groups = []
+                    groups_2 = []
                 tags = data[pos]
-                unknown_6: UnknownTags = ()
+                unknown_10: UnknownTags = ()
                 if tags:
-                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetFetchResponse(throttle_time_ms, topics, error_code, groups, unknown_6), pos + 1
+                return OffsetFetchResponse(throttle_time_ms_2, topics_2, error_code_3, groups_2, unknown_10), pos + 1
             if 1 <= version <= 5:
-                throttle_time_ms_2: int
+                throttle_time_ms_3: int
                 if version >= 3:
                     throttle_time_ms_3, = _read_i(data, pos)
                     pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
                 else:
-                    throttle_time_ms_2 = 0
+                    throttle_time_ms_3 = 0
                 size, = _read_i(data, pos)
                 pos += 4
-                topics_5: list[OffsetFetchResponseTopic]
-                topics_5 = []
-                for _ in range(check_count(data, pos, size)):
+                topics_4: list[OffsetFetchResponseTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_4 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_5 = data[pos + 2:end].decode()
+                        name_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_5: list[OffsetFetchResponsePartition]
-                    partitions_5 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_index_5, committed_offset_5 = _read_iq(data, pos)
+                    partitions_4: list[OffsetFetchResponsePartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_4 = []
+                    for _ in rounds:
+                        partition_index_4, committed_offset_4 = _read_iq(data, pos)
                         pos += 12
-                        committed_leader_epoch_5: int
+                        committed_leader_epoch_4: int
                         if version >= 5:
-                            committed_leader_epoch_6, = _read_i(data, pos)
+                            committed_leader_epoch_4, = _read_i(data, pos)
                             pos += 4
-                            committed_leader_epoch_5 = committed_leader_epoch_6
                         else:
-                            committed_leader_epoch_5 = -1
+                            committed_leader_epoch_4 = -1
                         size, = _read_h(data, pos)
-                        metadata_5: str | None
+                        metadata_4: str | None
                         if size >= 0:
                             end = pos + 2 + size
-                            metadata_5 = data[pos + 2:end].decode()
+                            metadata_4 = data[pos + 2:end].decode()
                             pos = end
                         else:
-                            metadata_5 = None
-                            pos = pos + 2
-                        error_code_9, = _read_h(data, pos)
+                            metadata_4 = None
+                            pos += 2
+                        error_code_7, = _read_h(data, pos)
                         pos += 2
-                        partitions_5.append(OffsetFetchResponsePartition(partition_index_5, committed_offset_5, committed_leader_epoch_5, metadata_5, error_code_9))
-                    topics_5.append(OffsetFetchResponseTopic(name_5, partitions_5))
-                error_code_10: int
+                        partitions_4.append(OffsetFetchResponsePartition(partition_index_4, committed_offset_4, committed_leader_epoch_4, metadata_4, error_code_7))
+                    topics_4.append(OffsetFetchResponseTopic(name_3, partitions_4))
+                error_code_8: int
                 if version >= 2:
-                    error_code_11, = _read_h(data, pos)
+                    error_code_8, = _read_h(data, pos)
                     pos += 2
-                    error_code_10 = error_code_11
                 else:
-                    error_code_10 = 0
-                return OffsetFetchResponse(throttle_time_ms_2, topics_5, error_code_10, []), pos
+                    error_code_8 = 0
+                return OffsetFetchResponse(throttle_time_ms_3, topics_4, error_code_8, []), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -436,140 +442,141 @@ class OffsetFetchResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 6 <= version <= 10:
+            if version == 10:
+                if self.topics is None or self.topics:
+                    refuse()
+                groups = self.groups
+                groups_size = len(groups) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                for item in groups:
+                    group_id_raw = item.group_id.encode()
+                    group_id_size = len(group_id_raw) + 1
+                    topics = item.topics
+                    topics_size = len(topics) + 1
+                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    for item_2 in topics:
+                        partitions = item_2.partitions
+                        partitions_size = len(partitions) + 1
+                        out.append(_write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        for item_3 in partitions:
+                            if item_3.metadata is None:
+                                metadata_raw = b""
+                                metadata_size = 0
+                            else:
+                                metadata_raw = item_3.metadata.encode()
+                                metadata_size = len(metadata_raw) + 1
+                            tags, section = 0, b""
+                            if item_3.unknown_tagged_fields:
+                                tags, section = write_tags((), item_3.unknown_tagged_fields)
+                            out += (_write_iqiB(item_3.partition_index, item_3.committed_offset, item_3.committed_leader_epoch, metadata_size) if metadata_size < 128 else _write_iqi(item_3.partition_index, item_3.committed_offset, item_3.committed_leader_epoch) + string_size(metadata_size), metadata_raw, _write_hB(item_3.error_code, tags), section)
+                        tags_2, section_2 = 0, b""
+                        if item_2.unknown_tagged_fields:
+                            tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
+                        out += (SIZES[tags_2], section_2)
+                    tags_3, section_3 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_hB(item.error_code, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
+                return
+            if 6 <= version <= 9:
                 if version > 7 and (self.topics is None or self.topics):
                     refuse()
                 if version < 8 and (self.groups is None or self.groups):
                     refuse()
                 out.append(_write_i(self.throttle_time_ms))
                 if version <= 7:
-                    topics = self.topics
-                    topics_size = len(topics) + 1
-                    out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
-                    for item in topics:
-                        if version > 7 and (item.name != ''):
-                            refuse()
-                        if version > 7 and (item.partitions is None or item.partitions):
-                            refuse()
-                        if version <= 7:
-                            name_raw = item.name.encode()
-                            name_size = len(name_raw) + 1
-                            partitions = item.partitions
-                            partitions_size = len(partitions) + 1
-                            out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
-                            for item_2 in partitions:
-                                if version > 7 and (item_2.partition_index != 0):
-                                    refuse()
-                                if version > 7 and (item_2.committed_offset != 0):
-                                    refuse()
-                                if version > 7 and (item_2.metadata != ''):
-                                    refuse()
-                                if version > 7 and (item_2.error_code != 0):
-                                    refuse()
-                                if version <= 7:
-                                    if item_2.metadata is None:
-                                        metadata_raw = b""
-                                        metadata_size = 0
-                                    else:
-                                        metadata_raw = item_2.metadata.encode()
-                                        metadata_size = len(metadata_raw) + 1
-                                    out += (_write_iqiB(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch, metadata_size) if metadata_size < 128 else _write_iqi(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch) + string_size(metadata_size), metadata_raw, _write_h(item_2.error_code))
-                                tags, section = 0, b""
-                                if item_2.unknown_tagged_fields:
-                                    tags, section = write_tags((), item_2.unknown_tagged_fields)
-                                out += (_write_B(tags), section)
-                        tags_2, section_2 = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                    topics_2 = self.topics
+                    topics_size_2 = len(topics_2) + 1
+                    out.append(SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    for item_4 in topics_2:
+                        name_raw = item_4.name.encode()
+                        name_size = len(name_raw) + 1
+                        partitions_2 = item_4.partitions
+                        partitions_size_2 = len(partitions_2) + 1
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                        for item_5 in partitions_2:
+                            if item_5.metadata is None:
+                                metadata_raw_2 = b""
+                                metadata_size_2 = 0
+                            else:
+                                metadata_raw_2 = item_5.metadata.encode()
+                                metadata_size_2 = len(metadata_raw_2) + 1
+                            tags_5, section_5 = 0, b""
+                            if item_5.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
+                            out += (_write_iqiB(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch, metadata_size_2) if metadata_size_2 < 128 else _write_iqi(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch) + string_size(metadata_size_2), metadata_raw_2, _write_hB(item_5.error_code, tags_5), section_5)
+                        tags_6, section_6 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[tags_6], section_6)
                     out.append(_write_h(self.error_code))
                 if version >= 8:
-                    groups = self.groups
-                    groups_size = len(groups) + 1
-                    out.append(SIZES[groups_size] if groups_size < 128 else uvarint(groups_size))
-                    for item_3 in groups:
-                        if version < 8 and (item_3.group_id != ''):
-                            refuse()
-                        if version < 8 and (item_3.topics is None or item_3.topics):
-                            refuse()
-                        if version < 8 and (item_3.error_code != 0):
-                            refuse()
-                        if version >= 8:
-                            group_id_raw = item_3.group_id.encode()
-                            group_id_size = len(group_id_raw) + 1
-                            topics_2 = item_3.topics
-                            topics_size_2 = len(topics_2) + 1
-                            out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
-                            for item_4 in topics_2:
-                                if version < 8 and (item_4.partitions is None or item_4.partitions):
-                                    refuse()
-                                if 8 <= version <= 9:
-                                    name_raw_2 = item_4.name.encode()
-                                    name_size_2 = len(name_raw_2) + 1
-                                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2)
-                                out.append(_write_16s(item_4.topic_id) if version >= 10 else b"")
-                                if version >= 8:
-                                    partitions_2 = item_4.partitions
-                                    partitions_size_2 = len(partitions_2) + 1
-                                    out.append(SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
-                                    for item_5 in partitions_2:
-                                        if version < 8 and (item_5.partition_index != 0):
-                                            refuse()
-                                        if version < 8 and (item_5.committed_offset != 0):
-                                            refuse()
-                                        if version < 8 and (item_5.metadata != ''):
-                                            refuse()
-                                        if version < 8 and (item_5.error_code != 0):
-                                            refuse()
-                                        if version >= 8:
-                                            if item_5.metadata is None:
-                                                metadata_raw_2 = b""
-                                                metadata_size_2 = 0
-                                            else:
-                                                metadata_raw_2 = item_5.metadata.encode()
-                                                metadata_size_2 = len(metadata_raw_2) + 1
-                                            out += (_write_iqiB(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch, metadata_size_2) if metadata_size_2 < 128 else _write_iqi(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch) + string_size(metadata_size_2), metadata_raw_2, _write_h(item_5.error_code))
-                                        tags_3, section_3 = 0, b""
-                                        if item_5.unknown_tagged_fields:
-                                            tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
-                                        out += (_write_B(tags_3), section_3)
-                                tags_4, section_4 = 0, b""
-                                if item_4.unknown_tagged_fields:
-                                    tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                                out += (_write_B(tags_4), section_4)
-                            out.append(_write_h(item_3.error_code))
-                        tags_5, section_5 = 0, b""
-                        if item_3.unknown_tagged_fields:
-                            tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (_write_B(tags_5), section_5)
-                tags_6, section_6 = 0, b""
+                    groups_2 = self.groups
+                    groups_size_2 = len(groups_2) + 1
+                    out.append(SIZES[groups_size_2] if groups_size_2 < 128 else uvarint(groups_size_2))
+                    for item_6 in groups_2:
+                        group_id_raw_2 = item_6.group_id.encode()
+                        group_id_size_2 = len(group_id_raw_2) + 1
+                        topics_3 = item_6.topics
+                        topics_size_3 = len(topics_3) + 1
+                        out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_3] if topics_size_3 < 128 else uvarint(topics_size_3))
+                        for item_7 in topics_3:
+                            name_raw_2 = item_7.name.encode()
+                            name_size_2 = len(name_raw_2) + 1
+                            partitions_3 = item_7.partitions
+                            partitions_size_3 = len(partitions_3) + 1
+                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_3] if partitions_size_3 < 128 else uvarint(partitions_size_3))
+                            for item_8 in partitions_3:
+                                if item_8.metadata is None:
+                                    metadata_raw_3 = b""
+                                    metadata_size_3 = 0
+                                else:
+                                    metadata_raw_3 = item_8.metadata.encode()
+                                    metadata_size_3 = len(metadata_raw_3) + 1
+                                tags_7, section_7 = 0, b""
+                                if item_8.unknown_tagged_fields:
+                                    tags_7, section_7 = write_tags((), item_8.unknown_tagged_fields)
+                                out += (_write_iqiB(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch, metadata_size_3) if metadata_size_3 < 128 else _write_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch) + string_size(metadata_size_3), metadata_raw_3, _write_hB(item_8.error_code, tags_7), section_7)
+                            tags_8, section_8 = 0, b""
+                            if item_7.unknown_tagged_fields:
+                                tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
+                            out += (SIZES[tags_8], section_8)
+                        tags_9, section_9 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (_write_hB(item_6.error_code, tags_9), section_9)
+                tags_10, section_10 = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_6), section_6)
+                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_10], section_10)
                 return
             if 1 <= version <= 5:
                 if self.groups is None or self.groups:
                     refuse()
-                topics_3 = self.topics
-                topics_size_3 = len(topics_3)
-                out += (_write_i(self.throttle_time_ms) if version >= 3 else b"", _write_i(topics_size_3))
-                for item_6 in topics_3:
-                    name_raw_3 = item_6.name.encode()
+                topics_4 = self.topics
+                topics_size_4 = len(topics_4)
+                out += (_write_i(self.throttle_time_ms) if version >= 3 else b"", _write_i(topics_size_4))
+                for item_9 in topics_4:
+                    name_raw_3 = item_9.name.encode()
                     name_size_3 = len(name_raw_3)
-                    partitions_3 = item_6.partitions
-                    partitions_size_3 = len(partitions_3)
-                    out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_3))
-                    for item_7 in partitions_3:
-                        if item_7.metadata is None:
-                            metadata_raw_3 = b""
-                            metadata_size_3 = -1
+                    partitions_4 = item_9.partitions
+                    partitions_size_4 = len(partitions_4)
+                    out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_4))
+                    for item_10 in partitions_4:
+                        if item_10.metadata is None:
+                            metadata_raw_4 = b""
+                            metadata_size_4 = -1
                         else:
-                            metadata_raw_3 = item_7.metadata.encode()
-                            metadata_size_3 = len(metadata_raw_3)
-                        if item_7.unknown_tagged_fields:
+                            metadata_raw_4 = item_10.metadata.encode()
+                            metadata_size_4 = len(metadata_raw_4)
+                        if item_10.unknown_tagged_fields:
                             refuse()
-                        out += (_write_iq(item_7.partition_index, item_7.committed_offset), _write_i(item_7.committed_leader_epoch) if version >= 5 else b"", _write_h(metadata_size_3), metadata_raw_3, _write_h(item_7.error_code))
-                    if item_6.unknown_tagged_fields:
+                        out += (_write_iq(item_10.partition_index, item_10.committed_offset), _write_i(item_10.committed_leader_epoch) if version >= 5 else b"", _write_h(metadata_size_4), metadata_raw_4, _write_h(item_10.error_code))
+                    if item_9.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,12 +16,13 @@ from kraft_wire.protocol.varint import uvarint
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
+_read_ii = struct.Struct(">ii").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
 _read_iiiB = struct.Struct(">iiiB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
+_write_ii = struct.Struct(">ii").pack
 _write_iii = struct.Struct(">iii").pack
 _write_iiiB = struct.Struct(">iiiB").pack
 
@@ -89,10 +90,12 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                 replica_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -103,10 +106,12 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[OffsetForLeaderPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, current_leader_epoch, leader_epoch, tags = _read_iiiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -127,19 +132,13 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return OffsetForLeaderEpochRequest(replica_id, topics, unknown_3), pos + 1
-            if 2 <= version <= 3:
-                replica_id_2: int
-                if version >= 3:
-                    replica_id_3, = _read_i(data, pos)
-                    pos += 4
-                    replica_id_2 = replica_id_3
-                else:
-                    replica_id_2 = -2
-                size, = _read_i(data, pos)
-                pos += 4
+            if version == 3:
+                replica_id_2, size = _read_ii(data, pos)
+                pos += 8
                 topics_2: list[OffsetForLeaderTopic]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -150,13 +149,39 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[OffsetForLeaderPartition]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         partition_2, current_leader_epoch_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
                         partitions_2.append(OffsetForLeaderPartition(partition_2, current_leader_epoch_2, leader_epoch_2))
                     topics_2.append(OffsetForLeaderTopic(topic_2, partitions_2))
                 return OffsetForLeaderEpochRequest(replica_id_2, topics_2), pos
+            if version == 2:
+                size, = _read_i(data, pos)
+                pos += 4
+                topics_3: list[OffsetForLeaderTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
+                    size, = _read_h(data, pos)
+                    if size >= 0:
+                        end = pos + 2 + size
+                        topic_3 = data[pos + 2:end].decode()
+                        pos = end
+                    else:
+                        refuse()
+                    size, = _read_i(data, pos)
+                    pos += 4
+                    partitions_3: list[OffsetForLeaderPartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(data, pos)
+                        pos += 12
+                        partitions_3.append(OffsetForLeaderPartition(partition_3, current_leader_epoch_3, leader_epoch_3))
+                    topics_3.append(OffsetForLeaderTopic(topic_3, partitions_3))
+                return OffsetForLeaderEpochRequest(-2, topics_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -182,16 +207,16 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 2 <= version <= 3:
+            if version == 3:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2)
-                out += (_write_i(self.replica_id) if version >= 3 else b"", _write_i(topics_size_2))
+                out.append(_write_ii(self.replica_id, topics_size_2))
                 for item_3 in topics_2:
                     topic_raw_2 = item_3.topic.encode()
                     topic_size_2 = len(topic_raw_2)
@@ -203,6 +228,25 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                             refuse()
                         out.append(_write_iii(item_4.partition, item_4.current_leader_epoch, item_4.leader_epoch))
                     if item_3.unknown_tagged_fields:
+                        refuse()
+                if self.unknown_tagged_fields:
+                    refuse()
+                return
+            if version == 2:
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out.append(_write_i(topics_size_3))
+                for item_5 in topics_3:
+                    topic_raw_3 = item_5.topic.encode()
+                    topic_size_3 = len(topic_raw_3)
+                    partitions_3 = item_5.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_h(topic_size_3), topic_raw_3, _write_i(partitions_size_3))
+                    for item_6 in partitions_3:
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out.append(_write_iii(item_6.partition, item_6.current_leader_epoch, item_6.leader_epoch))
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

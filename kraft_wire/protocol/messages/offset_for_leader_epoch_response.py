@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_hiiqB = struct.Struct(">hiiqB").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hiiq = struct.Struct(">hiiq").pack
 _write_hiiqB = struct.Struct(">hiiqB").pack
@@ -94,10 +93,12 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopicResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -108,10 +109,12 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[EpochEndOffset]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         error_code, partition, leader_epoch, end_offset, tags = _read_hiiqB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -136,8 +139,9 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[OffsetForLeaderTopicResult]
+                rounds = range(check_count(data, pos, size))
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
@@ -148,8 +152,9 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[EpochEndOffset]
+                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         error_code_2, partition_2, leader_epoch_2, end_offset_2 = _read_hiiq(data, pos)
                         pos += 18
                         partitions_2.append(EpochEndOffset(error_code_2, partition_2, leader_epoch_2, end_offset_2))
@@ -180,11 +185,11 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
             if 2 <= version <= 3:
                 topics_2 = self.topics

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_uvarint, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse
 from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -98,121 +98,106 @@ class PartitionChangeRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            isr_2: tuple[int, ...] | None
                             if size == 0:
-                                isr_2 = None
+                                isr = None
                             else:
                                 if 0 < size < SHORT:
-                                    isr_2 = _read_array_i[size](data, pos)
+                                    isr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    isr_2, pos = long_array(data, pos, size, "i")
-                            isr = isr_2
+                                    isr, pos = long_array(data, pos, size, "i")
                         elif tag == 1:
-                            leader_2, = _read_i(data, pos)
+                            leader, = _read_i(data, pos)
                             pos += 4
-                            leader = leader_2
                         elif tag == 2:
                             size = data[pos]
                             pos += 1
-                            replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                replicas_2 = None
+                                replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    replicas_2 = _read_array_i[size](data, pos)
+                                    replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    replicas_2, pos = long_array(data, pos, size, "i")
-                            replicas = replicas_2
+                                    replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 3:
                             size = data[pos]
                             pos += 1
-                            removing_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                removing_replicas_2 = None
+                                removing_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    removing_replicas_2 = _read_array_i[size](data, pos)
+                                    removing_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    removing_replicas_2, pos = long_array(data, pos, size, "i")
-                            removing_replicas = removing_replicas_2
+                                    removing_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 4:
                             size = data[pos]
                             pos += 1
-                            adding_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                adding_replicas_2 = None
+                                adding_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    adding_replicas_2 = _read_array_i[size](data, pos)
+                                    adding_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    adding_replicas_2, pos = long_array(data, pos, size, "i")
-                            adding_replicas = adding_replicas_2
+                                    adding_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 5:
-                            leader_recovery_state_2, = _read_b(data, pos)
+                            leader_recovery_state, = _read_b(data, pos)
                             pos += 1
-                            leader_recovery_state = leader_recovery_state_2
                         elif tag == 8 and version >= 1:
                             size = data[pos]
                             pos += 1
-                            directories_2: tuple[Uuid, ...] | None
                             if size == 0:
-                                directories_2 = None
+                                directories = None
                             else:
-                                directories_2, pos = read_compact_uuids(data, pos, size)
-                            directories = directories_2
+                                if size == 1:
+                                    directories = ()
+                                else:
+                                    directories, pos = read_compact_uuids(data, pos, size)
                         elif tag == 6 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            eligible_leader_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                eligible_leader_replicas_2 = None
+                                eligible_leader_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
-                            eligible_leader_replicas = eligible_leader_replicas_2
+                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 7 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            last_known_elr_2: tuple[int, ...] | None
                             if size == 0:
-                                last_known_elr_2 = None
+                                last_known_elr = None
                             else:
                                 if 0 < size < SHORT:
-                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
-                            last_known_elr = last_known_elr_2
+                                    last_known_elr, pos = long_array(data, pos, size, "i")
                         elif tag < 9:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -246,121 +231,106 @@ class PartitionChangeRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            isr_2: tuple[int, ...] | None
                             if size == 0:
-                                isr_2 = None
+                                isr = None
                             else:
                                 if 0 < size < SHORT:
-                                    isr_2 = _read_array_i[size](data, pos)
+                                    isr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    isr_2, pos = long_array(data, pos, size, "i")
-                            isr = isr_2
+                                    isr, pos = long_array(data, pos, size, "i")
                         elif tag == 1:
-                            leader_2, = _read_i(data, pos)
+                            leader, = _read_i(data, pos)
                             pos += 4
-                            leader = leader_2
                         elif tag == 2:
                             size = data[pos]
                             pos += 1
-                            replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                replicas_2 = None
+                                replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    replicas_2 = _read_array_i[size](data, pos)
+                                    replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    replicas_2, pos = long_array(data, pos, size, "i")
-                            replicas = replicas_2
+                                    replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 3:
                             size = data[pos]
                             pos += 1
-                            removing_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                removing_replicas_2 = None
+                                removing_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    removing_replicas_2 = _read_array_i[size](data, pos)
+                                    removing_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    removing_replicas_2, pos = long_array(data, pos, size, "i")
-                            removing_replicas = removing_replicas_2
+                                    removing_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 4:
                             size = data[pos]
                             pos += 1
-                            adding_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                adding_replicas_2 = None
+                                adding_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    adding_replicas_2 = _read_array_i[size](data, pos)
+                                    adding_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    adding_replicas_2, pos = long_array(data, pos, size, "i")
-                            adding_replicas = adding_replicas_2
+                                    adding_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 5:
-                            leader_recovery_state_2, = _read_b(data, pos)
+                            leader_recovery_state, = _read_b(data, pos)
                             pos += 1
-                            leader_recovery_state = leader_recovery_state_2
                         elif tag == 8 and version >= 1:
                             size = data[pos]
                             pos += 1
-                            directories_2: tuple[Uuid, ...] | None
                             if size == 0:
-                                directories_2 = None
+                                directories = None
                             else:
-                                directories_2, pos = read_compact_uuids(data, pos, size)
-                            directories = directories_2
+                                if size == 1:
+                                    directories = ()
+                                else:
+                                    directories, pos = read_compact_uuids(data, pos, size)
                         elif tag == 6 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            eligible_leader_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                eligible_leader_replicas_2 = None
+                                eligible_leader_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
-                            eligible_leader_replicas = eligible_leader_replicas_2
+                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 7 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            last_known_elr_2: tuple[int, ...] | None
                             if size == 0:
-                                last_known_elr_2 = None
+                                last_known_elr = None
                             else:
                                 if 0 < size < SHORT:
-                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
-                            last_known_elr = last_known_elr_2
+                                    last_known_elr, pos = long_array(data, pos, size, "i")
                         elif tag < 9:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_uvarint, read_compact_uuids, refuse
-from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_compact_uuids, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -15,11 +15,11 @@ from kraft_wire.protocol.uuid import Uuid
 
 _read_b = struct.Struct(">b").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
-_read_iii = struct.Struct(">iii").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_iiiB = struct.Struct(">iiiB").unpack_from
 _write_b = struct.Struct(">b").pack
 _write_i16s = struct.Struct(">i16s").pack
 _write_iii = struct.Struct(">iii").pack
+_write_iiiB = struct.Struct(">iiiB").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -80,7 +80,7 @@ class PartitionRecord(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> PartitionRecord:
         try:
-            if 0 <= version <= 2:
+            if 1 <= version <= 2:
                 partition_id, topic_id, size = _read_i16sB(data, 0)
                 pos = 21
                 replicas: tuple[int, ...]
@@ -113,17 +113,13 @@ class PartitionRecord(Message, gc=False):
                     pos += 4 * size - 4
                 else:
                     adding_replicas, pos = long_array(data, pos, size, "i")
-                leader, leader_epoch, partition_epoch = _read_iii(data, pos)
-                pos += 12
+                leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
+                pos += 13
                 directories: tuple[Uuid, ...]
-                if version >= 1:
-                    size = data[pos]
-                    pos += 1
-                    directories_2: tuple[Uuid, ...]
-                    directories_2, pos = read_compact_uuids(data, pos, size)
-                    directories = directories_2
-                else:
+                if size == 1:
                     directories = ()
+                else:
+                    directories, pos = read_compact_uuids(data, pos, size)
                 tags = data[pos]
                 pos += 1
                 leader_recovery_state: int
@@ -136,56 +132,111 @@ class PartitionRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            leader_recovery_state_2, = _read_b(data, pos)
+                            leader_recovery_state, = _read_b(data, pos)
                             pos += 1
-                            leader_recovery_state = leader_recovery_state_2
                         elif tag == 1 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            eligible_leader_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                eligible_leader_replicas_2 = None
+                                eligible_leader_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
-                            eligible_leader_replicas = eligible_leader_replicas_2
+                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 2 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            last_known_elr_2: tuple[int, ...] | None
                             if size == 0:
-                                last_known_elr_2 = None
+                                last_known_elr = None
                             else:
                                 if 0 < size < SHORT:
-                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
-                            last_known_elr = last_known_elr_2
+                                    last_known_elr, pos = long_array(data, pos, size, "i")
                         elif tag < 3:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown)
+            if version == 0:
+                partition_id_2, topic_id_2, size = _read_i16sB(data, 0)
+                pos = 21
+                replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    replicas_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                isr_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    isr_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    isr_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                removing_replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    removing_replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                adding_replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    adding_replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
+                pos += 13
+                leader_recovery_state_2: int
+                leader_recovery_state_2 = 0
+                unknown_2: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                        elif tag < 3:
+                            refuse()
+                        else:
+                            if others_2 is None:
+                                others_2 = []
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    if others_2:
+                        unknown_2 = tuple(others_2)
+                if pos <= len(data):
+                    return PartitionRecord(partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2, adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2, (), None, None, unknown_2)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -194,7 +245,7 @@ class PartitionRecord(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[PartitionRecord, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if 1 <= version <= 2:
                 partition_id, topic_id, size = _read_i16sB(data, pos)
                 pos += 21
                 replicas: tuple[int, ...]
@@ -227,17 +278,13 @@ class PartitionRecord(Message, gc=False):
                     pos += 4 * size - 4
                 else:
                     adding_replicas, pos = long_array(data, pos, size, "i")
-                leader, leader_epoch, partition_epoch = _read_iii(data, pos)
-                pos += 12
+                leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
+                pos += 13
                 directories: tuple[Uuid, ...]
-                if version >= 1:
-                    size = data[pos]
-                    pos += 1
-                    directories_2: tuple[Uuid, ...]
-                    directories_2, pos = read_compact_uuids(data, pos, size)
-                    directories = directories_2
-                else:
+                if size == 1:
                     directories = ()
+                else:
+                    directories, pos = read_compact_uuids(data, pos, size)
                 tags = data[pos]
                 pos += 1
                 leader_recovery_state: int
@@ -250,56 +297,111 @@ class PartitionRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            leader_recovery_state_2, = _read_b(data, pos)
+                            leader_recovery_state, = _read_b(data, pos)
                             pos += 1
-                            leader_recovery_state = leader_recovery_state_2
                         elif tag == 1 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            eligible_leader_replicas_2: tuple[int, ...] | None
                             if size == 0:
-                                eligible_leader_replicas_2 = None
+                                eligible_leader_replicas = None
                             else:
                                 if 0 < size < SHORT:
-                                    eligible_leader_replicas_2 = _read_array_i[size](data, pos)
+                                    eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    eligible_leader_replicas_2, pos = long_array(data, pos, size, "i")
-                            eligible_leader_replicas = eligible_leader_replicas_2
+                                    eligible_leader_replicas, pos = long_array(data, pos, size, "i")
                         elif tag == 2 and version >= 2:
                             size = data[pos]
                             pos += 1
-                            last_known_elr_2: tuple[int, ...] | None
                             if size == 0:
-                                last_known_elr_2 = None
+                                last_known_elr = None
                             else:
                                 if 0 < size < SHORT:
-                                    last_known_elr_2 = _read_array_i[size](data, pos)
+                                    last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
-                                    last_known_elr_2, pos = long_array(data, pos, size, "i")
-                            last_known_elr = last_known_elr_2
+                                    last_known_elr, pos = long_array(data, pos, size, "i")
                         elif tag < 3:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+            if version == 0:
+                partition_id_2, topic_id_2, size = _read_i16sB(data, pos)
+                pos += 21
+                replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    replicas_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                isr_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    isr_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    isr_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                removing_replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    removing_replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                size = data[pos]
+                pos += 1
+                adding_replicas_2: tuple[int, ...]
+                if 0 < size < SHORT:
+                    adding_replicas_2 = _read_array_i[size](data, pos)
+                    pos += 4 * size - 4
+                else:
+                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
+                pos += 13
+                leader_recovery_state_2: int
+                leader_recovery_state_2 = 0
+                unknown_2: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
+                            leader_recovery_state_2, = _read_b(data, pos)
+                            pos += 1
+                        elif tag < 3:
+                            refuse()
+                        else:
+                            if others_2 is None:
+                                others_2 = []
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    if others_2:
+                        unknown_2 = tuple(others_2)
+                if pos <= len(data):
+                    return PartitionRecord(partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2, adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2, (), None, None, unknown_2), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -307,10 +409,7 @@ class PartitionRecord(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 0 <= version <= 2:
-                out = []
-                if version < 1 and (self.directories is None or self.directories):
-                    refuse()
+            if 1 <= version <= 2:
                 if version < 2 and (self.eligible_leader_replicas is not None):
                     refuse()
                 if version < 2 and (self.last_known_elr is not None):
@@ -323,10 +422,7 @@ class PartitionRecord(Message, gc=False):
                 removing_replicas_size = len(removing_replicas) + 1
                 adding_replicas = self.adding_replicas
                 adding_replicas_size = len(adding_replicas) + 1
-                out += (_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_iii(self.leader, self.leader_epoch, self.partition_epoch))
-                if version >= 1:
-                    directories = self.directories
-                    out.append(write_compact_uuids(directories))
+                directories = self.directories
                 tags, section = 0, b""
                 if self.unknown_tagged_fields or self.leader_recovery_state != 0 or version >= 2 and (self.eligible_leader_replicas is not None) or version >= 2 and (self.last_known_elr is not None):
                     known: list[tuple[int, bytes]] = []
@@ -341,8 +437,29 @@ class PartitionRecord(Message, gc=False):
                         last_known_elr_size = len(last_known_elr) + 1
                         known.append((2, _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i")))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_B(tags), section)
-                return b"".join(out)
+                return b"".join((_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_iii(self.leader, self.leader_epoch, self.partition_epoch), write_compact_uuids(directories), SIZES[tags], section))
+            if version == 0:
+                if self.directories is None or self.directories:
+                    refuse()
+                if self.eligible_leader_replicas is not None:
+                    refuse()
+                if self.last_known_elr is not None:
+                    refuse()
+                replicas_2 = self.replicas
+                replicas_size_2 = len(replicas_2) + 1
+                isr_2 = self.isr
+                isr_size_2 = len(isr_2) + 1
+                removing_replicas_2 = self.removing_replicas
+                removing_replicas_size_2 = len(removing_replicas_2) + 1
+                adding_replicas_2 = self.adding_replicas
+                adding_replicas_size_2 = len(adding_replicas_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields or self.leader_recovery_state != 0:
+                    known_2: list[tuple[int, bytes]] = []
+                    if self.leader_recovery_state != 0:
+                        known_2.append((0, _write_b(self.leader_recovery_state)))
+                    tags_2, section_2 = write_tags(known_2, self.unknown_tagged_fields)
+                return b"".join((_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size_2](replicas_size_2, *replicas_2) if replicas_size_2 < SHORT else write_long_array(replicas_2, "i"), _write_array_i[isr_size_2](isr_size_2, *isr_2) if isr_size_2 < SHORT else write_long_array(isr_2, "i"), _write_array_i[removing_replicas_size_2](removing_replicas_size_2, *removing_replicas_2) if removing_replicas_size_2 < SHORT else write_long_array(removing_replicas_2, "i"), _write_array_i[adding_replicas_size_2](adding_replicas_size_2, *adding_replicas_2) if adding_replicas_size_2 < SHORT else write_long_array(adding_replicas_2, "i"), _write_iiiB(self.leader, self.leader_epoch, self.partition_epoch, tags_2), section_2))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,6 +14,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_hiB = struct.Struct(">hiB").unpack_from
 _read_hii = struct.Struct(">hii").unpack_from
@@ -21,7 +22,7 @@ _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
 _write_hi = struct.Struct(">hi").pack
 _write_hiB = struct.Struct(">hiB").pack
@@ -96,7 +97,7 @@ class ProduceRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceRequest, int]:
         start = pos
         try:
-            if 9 <= version <= 13:
+            if version == 13:
                 size = data[pos]
                 transactional_id: str | None
                 if 0 < size < 128:
@@ -105,42 +106,27 @@ class ProduceRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     transactional_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     transactional_id, pos = long_string(data, pos + 1, size)
                 acks, timeout_ms, size = _read_hiB(data, pos)
                 pos += 7
                 topic_data: list[TopicProduceData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topic_data = []
-                for _ in range(size - 1):
-                    name: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        name = name_2
-                    else:
-                        name = ''
-                    topic_id: Uuid
-                    if version >= 13:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
                     partition_data: list[PartitionProduceData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partition_data = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         index, size = _read_iB(data, pos)
                         pos += 5
                         records: bytes | None
@@ -165,53 +151,123 @@ class ProduceRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topic_data.append(TopicProduceData(name, topic_id, partition_data, unknown_2))
+                    topic_data.append(TopicProduceData('', as_uuid(Uuid, topic_id), partition_data, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ProduceRequest(transactional_id, acks, timeout_ms, topic_data, unknown_3), pos + 1
+            if 9 <= version <= 12:
+                size = data[pos]
+                transactional_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    transactional_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    transactional_id_2 = None
+                    pos += 1
+                else:
+                    transactional_id_2, pos = long_string(data, pos + 1, size)
+                acks_2, timeout_ms_2, size = _read_hiB(data, pos)
+                pos += 7
+                topic_data_2: list[TopicProduceData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topic_data_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partition_data_2: list[PartitionProduceData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partition_data_2 = []
+                    for _ in rounds:
+                        index_2, size = _read_iB(data, pos)
+                        pos += 5
+                        records_2: bytes | None
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            records_2 = data[pos:end]
+                            pos = end
+                        else:
+                            records_2 = None
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partition_data_2.append(PartitionProduceData(index_2, records_2, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topic_data_2.append(TopicProduceData(name, Uuid.ZERO, partition_data_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ProduceRequest(transactional_id_2, acks_2, timeout_ms_2, topic_data_2, unknown_6), pos + 1
             if 3 <= version <= 8:
                 size, = _read_h(data, pos)
-                transactional_id_2: str | None
+                transactional_id_3: str | None
                 if size >= 0:
                     end = pos + 2 + size
-                    transactional_id_2 = data[pos + 2:end].decode()
+                    transactional_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
-                    transactional_id_2 = None
-                    pos = pos + 2
-                acks_2, timeout_ms_2, size = _read_hii(data, pos)
+                    transactional_id_3 = None
+                    pos += 2
+                acks_3, timeout_ms_3, size = _read_hii(data, pos)
                 pos += 10
-                topic_data_2: list[TopicProduceData]
-                topic_data_2 = []
-                for _ in range(check_count(data, pos, size)):
+                topic_data_3: list[TopicProduceData]
+                rounds = range(check_count(data, pos, size))
+                topic_data_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_3 = data[pos + 2:end].decode()
+                        name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partition_data_2: list[PartitionProduceData]
-                    partition_data_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        index_2, size = _read_ii(data, pos)
+                    partition_data_3: list[PartitionProduceData]
+                    rounds = range(check_count(data, pos, size))
+                    partition_data_3 = []
+                    for _ in rounds:
+                        index_3, size = _read_ii(data, pos)
                         pos += 8
-                        records_2: bytes | None
+                        records_3: bytes | None
                         if size >= 0:
                             end = pos + size
-                            records_2 = data[pos:end]
+                            records_3 = data[pos:end]
                             pos = end
                         else:
-                            records_2 = None
-                        partition_data_2.append(PartitionProduceData(index_2, records_2))
-                    topic_data_2.append(TopicProduceData(name_3, Uuid.ZERO, partition_data_2))
+                            records_3 = None
+                        partition_data_3.append(PartitionProduceData(index_3, records_3))
+                    topic_data_3.append(TopicProduceData(name_2, Uuid.ZERO, partition_data_3))
                 if pos <= len(data):
-                    return ProduceRequest(transactional_id_2, acks_2, timeout_ms_2, topic_data_2), pos
+                    return ProduceRequest(transactional_id_3, acks_3, timeout_ms_3, topic_data_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -219,7 +275,7 @@ class ProduceRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 9 <= version <= 13:
+            if version == 13:
                 if self.transactional_id is None:
                     transactional_id_raw = b""
                     transactional_id_size = 0
@@ -230,13 +286,9 @@ class ProduceRequest(Message, gc=False):
                 topic_data_size = len(topic_data) + 1
                 out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_hiB(self.acks, self.timeout_ms, topic_data_size) if topic_data_size < 128 else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size))
                 for item in topic_data:
-                    if version <= 12:
-                        name_raw = item.name.encode()
-                        name_size = len(name_raw) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
                     partition_data = item.partition_data
                     partition_data_size = len(partition_data) + 1
-                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partition_data_size] if partition_data_size < 128 else uvarint(partition_data_size))
+                    out.append(_write_16sB(item.topic_id, partition_data_size) if partition_data_size < 128 else _write_16s(item.topic_id) + uvarint(partition_data_size))
                     for item_2 in partition_data:
                         if item_2.records is None:
                             records_raw = b""
@@ -247,43 +299,79 @@ class ProduceRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iB(item_2.index, records_size) if records_size < 128 else _write_i(item_2.index) + uvarint(records_size), records_raw, _write_B(tags), section)
+                        out += (_write_iB(item_2.index, records_size) if records_size < 128 else _write_i(item_2.index) + uvarint(records_size), records_raw, SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
-            if 3 <= version <= 8:
+            if 9 <= version <= 12:
                 if self.transactional_id is None:
                     transactional_id_raw_2 = b""
-                    transactional_id_size_2 = -1
+                    transactional_id_size_2 = 0
                 else:
                     transactional_id_raw_2 = self.transactional_id.encode()
-                    transactional_id_size_2 = len(transactional_id_raw_2)
+                    transactional_id_size_2 = len(transactional_id_raw_2) + 1
                 topic_data_2 = self.topic_data
-                topic_data_size_2 = len(topic_data_2)
-                out += (_write_h(transactional_id_size_2), transactional_id_raw_2, _write_hii(self.acks, self.timeout_ms, topic_data_size_2))
+                topic_data_size_2 = len(topic_data_2) + 1
+                out += (SIZES[transactional_id_size_2] if transactional_id_size_2 < 128 else string_size(transactional_id_size_2), transactional_id_raw_2, _write_hiB(self.acks, self.timeout_ms, topic_data_size_2) if topic_data_size_2 < 128 else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size_2))
                 for item_3 in topic_data_2:
-                    name_raw_2 = item_3.name.encode()
-                    name_size_2 = len(name_raw_2)
+                    name_raw = item_3.name.encode()
+                    name_size = len(name_raw) + 1
                     partition_data_2 = item_3.partition_data
-                    partition_data_size_2 = len(partition_data_2)
-                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_data_size_2))
+                    partition_data_size_2 = len(partition_data_2) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partition_data_size_2] if partition_data_size_2 < 128 else uvarint(partition_data_size_2))
                     for item_4 in partition_data_2:
                         if item_4.records is None:
                             records_raw_2 = b""
-                            records_size_2 = -1
+                            records_size_2 = 0
                         else:
                             records_raw_2 = item_4.records
-                            records_size_2 = len(records_raw_2)
+                            records_size_2 = len(records_raw_2) + 1
+                        tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
-                            refuse()
-                        out += (_write_ii(item_4.index, records_size_2), records_raw_2)
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_iB(item_4.index, records_size_2) if records_size_2 < 128 else _write_i(item_4.index) + uvarint(records_size_2), records_raw_2, SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
+                return
+            if 3 <= version <= 8:
+                if self.transactional_id is None:
+                    transactional_id_raw_3 = b""
+                    transactional_id_size_3 = -1
+                else:
+                    transactional_id_raw_3 = self.transactional_id.encode()
+                    transactional_id_size_3 = len(transactional_id_raw_3)
+                topic_data_3 = self.topic_data
+                topic_data_size_3 = len(topic_data_3)
+                out += (_write_h(transactional_id_size_3), transactional_id_raw_3, _write_hii(self.acks, self.timeout_ms, topic_data_size_3))
+                for item_5 in topic_data_3:
+                    name_raw_2 = item_5.name.encode()
+                    name_size_2 = len(name_raw_2)
+                    partition_data_3 = item_5.partition_data
+                    partition_data_size_3 = len(partition_data_3)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_data_size_3))
+                    for item_6 in partition_data_3:
+                        if item_6.records is None:
+                            records_raw_3 = b""
+                            records_size_3 = -1
+                        else:
+                            records_raw_3 = item_6.records
+                            records_size_3 = len(records_raw_3)
+                        if item_6.unknown_tagged_fields:
+                            refuse()
+                        out += (_write_ii(item_6.index, records_size_3), records_raw_3)
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,16 +16,17 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ihqq = struct.Struct(">ihqq").unpack_from
 _read_ihqqqB = struct.Struct(">ihqqqB").unpack_from
-_read_ii = struct.Struct(">ii").unpack_from
+_read_iiB = struct.Struct(">iiB").unpack_from
 _read_q = struct.Struct(">q").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -33,7 +34,7 @@ _write_ih = struct.Struct(">ih").pack
 _write_ihqq = struct.Struct(">ihqq").pack
 _write_ihqqq = struct.Struct(">ihqqq").pack
 _write_ihqqqB = struct.Struct(">ihqqqB").pack
-_write_ii = struct.Struct(">ii").pack
+_write_iiB = struct.Struct(">iiB").pack
 _write_q = struct.Struct(">q").pack
 
 
@@ -171,47 +172,34 @@ class ProduceResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ProduceResponse, int]:
         start = pos
         try:
-            if 9 <= version <= 13:
+            if version == 13:
                 size = data[pos]
                 pos += 1
                 responses: list[TopicProduceResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
-                    name: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        name = name_2
-                    else:
-                        name = ''
-                    topic_id: Uuid
-                    if version >= 13:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
                     partition_responses: list[PartitionProduceResponse]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partition_responses = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(data, pos)
                         pos += 31
                         record_errors: list[BatchIndexAndErrorMessage]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         record_errors = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             batch_index, size = _read_iB(data, pos)
                             batch_index_error_message: str | None
                             if 0 < size < 128:
@@ -220,7 +208,7 @@ class ProduceResponse(Message, gc=False):
                                 pos = end
                             elif size == 0:
                                 batch_index_error_message = None
-                                pos = pos + 5
+                                pos += 5
                             else:
                                 batch_index_error_message, pos = long_string(data, pos + 5, size)
                             tags = data[pos]
@@ -238,7 +226,7 @@ class ProduceResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             error_message, pos = long_string(data, pos + 1, size)
                         tags = data[pos]
@@ -249,44 +237,30 @@ class ProduceResponse(Message, gc=False):
                         if tags:
                             if tags > 127:
                                 tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] = []
+                            others: list[tuple[int, bytes]] | None = None
                             for _ in range(tags):
-                                tag = data[pos]
-                                pos += 1
-                                if tag > 127:
-                                    tag, pos = long_uvarint(data, pos)
-                                size = data[pos]
-                                pos += 1
-                                if size > 127:
-                                    size, pos = long_uvarint(data, pos)
-                                if tag == 0 and version >= 10:
-                                    leader_id: int
-                                    leader_epoch: int
-                                    if version >= 10:
-                                        leader_id_2, leader_epoch_2 = _read_ii(data, pos)
-                                        pos += 8
-                                        leader_id = leader_id_2
-                                        leader_epoch = leader_epoch_2
-                                    else:
-                                        leader_id = -1
-                                        leader_epoch = -1
-                                    tags = data[pos]
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    leader_id, leader_epoch, tags = _read_iiB(data, pos)
                                     unknown_3: UnknownTags = ()
                                     if tags:
-                                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
-                                    pos += 1
-                                    current_leader = current_leader_2
+                                        unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                                        pos -= 9
+                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
+                                    pos += 9
                                 elif tag < 1:
                                     refuse()
                                 else:
+                                    if others is None:
+                                        others = []
                                     end = pos + size
                                     others.append((tag, data[pos:end]))
                                     pos = end
-                            unknown_2 = tuple(others)
-                            if pos > len(data):
-                                refuse()
+                            if others:
+                                unknown_2 = tuple(others)
                         partition_responses.append(PartitionProduceResponse(index, error_code, base_offset, log_append_time_ms, log_start_offset, record_errors, error_message, current_leader, unknown_2))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
@@ -294,7 +268,7 @@ class ProduceResponse(Message, gc=False):
                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(TopicProduceResponse(name, topic_id, partition_responses, unknown_4))
+                    responses.append(TopicProduceResponse('', as_uuid(Uuid, topic_id), partition_responses, unknown_4))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 pos += 5
                 node_endpoints: list[NodeEndpoint]
@@ -303,145 +277,283 @@ class ProduceResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others_2: list[tuple[int, bytes]] = []
+                    others_2: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
-                        if tag == 0 and version >= 10:
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
                             size = data[pos]
                             pos += 1
-                            node_endpoints_2: list[NodeEndpoint]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            node_endpoints_2 = []
-                            for _ in range(size - 1):
-                                node_id: int
-                                host: str
-                                port: int
-                                rack: str | None
-                                if version >= 10:
-                                    node_id_2, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 5, size)
-                                    port_2, size = _read_iB(data, pos)
-                                    rack_2: str | None
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        rack_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    elif size == 0:
-                                        rack_2 = None
-                                        pos = pos + 5
-                                    else:
-                                        rack_2, pos = long_string(data, pos + 5, size)
-                                    node_id = node_id_2
-                                    host = host_2
-                                    port = port_2
-                                    rack = rack_2
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints = []
+                            for _ in rounds:
+                                node_id, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host = data[pos + 5:end].decode()
+                                    pos = end
                                 else:
-                                    node_id = 0
-                                    host = ''
-                                    port = 0
+                                    host, pos = long_string(data, pos + 5, size)
+                                port, size = _read_iB(data, pos)
+                                rack: str | None
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    rack = data[pos + 5:end].decode()
+                                    pos = end
+                                elif size == 0:
                                     rack = None
+                                    pos += 5
+                                else:
+                                    rack, pos = long_string(data, pos + 5, size)
                                 tags = data[pos]
                                 unknown_6: UnknownTags = ()
                                 if tags:
                                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
-                            node_endpoints = node_endpoints_2
+                                node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
                         elif tag < 1:
                             refuse()
                         else:
+                            if others_2 is None:
+                                others_2 = []
                             end = pos + size
                             others_2.append((tag, data[pos:end]))
                             pos = end
-                    unknown_5 = tuple(others_2)
-                    if pos > len(data):
-                        refuse()
-                return ProduceResponse(responses, throttle_time_ms, node_endpoints, unknown_5), pos
+                    if others_2:
+                        unknown_5 = tuple(others_2)
+                if pos <= len(data):
+                    return ProduceResponse(responses, throttle_time_ms, node_endpoints, unknown_5), pos
+            if 9 <= version <= 12:
+                size = data[pos]
+                pos += 1
+                responses_2: list[TopicProduceResponse]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                responses_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partition_responses_2: list[PartitionProduceResponse]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partition_responses_2 = []
+                    for _ in rounds:
+                        index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, size = _read_ihqqqB(data, pos)
+                        pos += 31
+                        record_errors_2: list[BatchIndexAndErrorMessage]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        record_errors_2 = []
+                        for _ in rounds:
+                            batch_index_2, size = _read_iB(data, pos)
+                            batch_index_error_message_2: str | None
+                            if 0 < size < 128:
+                                end = pos + 4 + size
+                                batch_index_error_message_2 = data[pos + 5:end].decode()
+                                pos = end
+                            elif size == 0:
+                                batch_index_error_message_2 = None
+                                pos += 5
+                            else:
+                                batch_index_error_message_2, pos = long_string(data, pos + 5, size)
+                            tags = data[pos]
+                            unknown_7: UnknownTags = ()
+                            if tags:
+                                unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            record_errors_2.append(BatchIndexAndErrorMessage(batch_index_2, batch_index_error_message_2, unknown_7))
+                        size = data[pos]
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            error_message_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 1
+                        else:
+                            error_message_2, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        pos += 1
+                        current_leader_2: LeaderIdAndEpoch
+                        current_leader_2 = LeaderIdAndEpoch()
+                        unknown_8: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_3: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0 and version >= 10:
+                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                    unknown_9: UnknownTags = ()
+                                    if tags:
+                                        unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
+                                        pos -= 9
+                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_9)
+                                    pos += 9
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_3 is None:
+                                        others_3 = []
+                                    end = pos + size
+                                    others_3.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_3:
+                                unknown_8 = tuple(others_3)
+                        partition_responses_2.append(PartitionProduceResponse(index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, record_errors_2, error_message_2, current_leader_2, unknown_8))
+                    tags = data[pos]
+                    unknown_10: UnknownTags = ()
+                    if tags:
+                        unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses_2.append(TopicProduceResponse(name, Uuid.ZERO, partition_responses_2, unknown_10))
+                throttle_time_ms_2, tags = _read_iB(data, pos)
+                pos += 5
+                node_endpoints_2: list[NodeEndpoint]
+                node_endpoints_2 = []
+                unknown_11: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_4: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0 and version >= 10:
+                            size = data[pos]
+                            pos += 1
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints_2 = []
+                            for _ in rounds:
+                                node_id_2, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host_2 = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    host_2, pos = long_string(data, pos + 5, size)
+                                port_2, size = _read_iB(data, pos)
+                                rack_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    rack_2 = data[pos + 5:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_2 = None
+                                    pos += 5
+                                else:
+                                    rack_2, pos = long_string(data, pos + 5, size)
+                                tags = data[pos]
+                                unknown_12: UnknownTags = ()
+                                if tags:
+                                    unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_12))
+                        elif tag < 1:
+                            refuse()
+                        else:
+                            if others_4 is None:
+                                others_4 = []
+                            end = pos + size
+                            others_4.append((tag, data[pos:end]))
+                            pos = end
+                    if others_4:
+                        unknown_11 = tuple(others_4)
+                if pos <= len(data):
+                    return ProduceResponse(responses_2, throttle_time_ms_2, node_endpoints_2, unknown_11), pos
             if 3 <= version <= 8:
                 size, = _read_i(data, pos)
                 pos += 4
-                responses_2: list[TopicProduceResponse]
-                responses_2 = []
-                for _ in range(check_count(data, pos, size)):
+                responses_3: list[TopicProduceResponse]
+                rounds = range(check_count(data, pos, size))
+                responses_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_3 = data[pos + 2:end].decode()
+                        name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partition_responses_2: list[PartitionProduceResponse]
-                    partition_responses_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        index_2, error_code_2, base_offset_2, log_append_time_ms_2 = _read_ihqq(data, pos)
+                    partition_responses_3: list[PartitionProduceResponse]
+                    rounds = range(check_count(data, pos, size))
+                    partition_responses_3 = []
+                    for _ in rounds:
+                        index_3, error_code_3, base_offset_3, log_append_time_ms_3 = _read_ihqq(data, pos)
                         pos += 22
-                        log_start_offset_2: int
+                        log_start_offset_3: int
                         if version >= 5:
                             log_start_offset_3, = _read_q(data, pos)
                             pos += 8
-                            log_start_offset_2 = log_start_offset_3
                         else:
-                            log_start_offset_2 = -1
-                        record_errors_2: list[BatchIndexAndErrorMessage]
-                        error_message_2: str | None
+                            log_start_offset_3 = -1
+                        record_errors_3: list[BatchIndexAndErrorMessage]
+                        error_message_3: str | None
                         if version >= 8:
                             size, = _read_i(data, pos)
                             pos += 4
-                            record_errors_3: list[BatchIndexAndErrorMessage]
+                            rounds = range(check_count(data, pos, size))
                             record_errors_3 = []
-                            for _ in range(check_count(data, pos, size)):
-                                batch_index_2: int
-                                batch_index_error_message_2: str | None
-                                if version >= 8:
-                                    batch_index_3, size = _read_ih(data, pos)
-                                    batch_index_error_message_3: str | None
-                                    if size >= 0:
-                                        end = pos + 6 + size
-                                        batch_index_error_message_3 = data[pos + 6:end].decode()
-                                        pos = end
-                                    else:
-                                        batch_index_error_message_3 = None
-                                        pos = pos + 6
-                                    batch_index_2 = batch_index_3
-                                    batch_index_error_message_2 = batch_index_error_message_3
+                            for _ in rounds:
+                                batch_index_3, size = _read_ih(data, pos)
+                                batch_index_error_message_3: str | None
+                                if size >= 0:
+                                    end = pos + 6 + size
+                                    batch_index_error_message_3 = data[pos + 6:end].decode()
+                                    pos = end
                                 else:
-                                    batch_index_2 = 0
-                                    batch_index_error_message_2 = None
-                                record_errors_3.append(BatchIndexAndErrorMessage(batch_index_2, batch_index_error_message_2))
+                                    batch_index_error_message_3 = None
+                                    pos += 6
+                                record_errors_3.append(BatchIndexAndErrorMessage(batch_index_3, batch_index_error_message_3))
                             size, = _read_h(data, pos)
-                            error_message_3: str | None
                             if size >= 0:
                                 end = pos + 2 + size
                                 error_message_3 = data[pos + 2:end].decode()
                                 pos = end
                             else:
                                 error_message_3 = None
-                                pos = pos + 2
-                            record_errors_2 = record_errors_3
-                            error_message_2 = error_message_3
+                                pos += 2
                         else:
-                            record_errors_2 = []
-                            error_message_2 = None
-                        partition_responses_2.append(PartitionProduceResponse(index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, record_errors_2, error_message_2, LeaderIdAndEpoch()))
-                    responses_2.append(TopicProduceResponse(name_3, Uuid.ZERO, partition_responses_2))
-                throttle_time_ms_2, = _read_i(data, pos)
-                return ProduceResponse(responses_2, throttle_time_ms_2, []), pos + 4
+                            record_errors_3 = []
+                            error_message_3 = None
+                        partition_responses_3.append(PartitionProduceResponse(index_3, error_code_3, base_offset_3, log_append_time_ms_3, log_start_offset_3, record_errors_3, error_message_3, LeaderIdAndEpoch()))
+                    responses_3.append(TopicProduceResponse(name_2, Uuid.ZERO, partition_responses_3))
+                throttle_time_ms_3, = _read_i(data, pos)
+                return ProduceResponse(responses_3, throttle_time_ms_3, []), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -449,23 +561,15 @@ class ProduceResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 9 <= version <= 13:
-                if version < 10 and (self.node_endpoints is None or self.node_endpoints):
-                    refuse()
+            if version == 13:
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out.append(SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
                 for item in responses:
-                    if version <= 12:
-                        name_raw = item.name.encode()
-                        name_size = len(name_raw) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
                     partition_responses = item.partition_responses
                     partition_responses_size = len(partition_responses) + 1
-                    out += (_write_16s(item.topic_id) if version >= 13 else b"", SIZES[partition_responses_size] if partition_responses_size < 128 else uvarint(partition_responses_size))
+                    out.append(_write_16sB(item.topic_id, partition_responses_size) if partition_responses_size < 128 else _write_16s(item.topic_id) + uvarint(partition_responses_size))
                     for item_2 in partition_responses:
-                        if version < 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
-                            refuse()
                         record_errors = item_2.record_errors
                         record_errors_size = len(record_errors) + 1
                         out.append(_write_ihqqqB(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset, record_errors_size) if record_errors_size < 128 else _write_ihqqq(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset) + uvarint(record_errors_size))
@@ -479,7 +583,7 @@ class ProduceResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iB(item_3.batch_index, batch_index_error_message_size) if batch_index_error_message_size < 128 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size), batch_index_error_message_raw, _write_B(tags), section)
+                            out += (_write_iB(item_3.batch_index, batch_index_error_message_size) if batch_index_error_message_size < 128 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size), batch_index_error_message_raw, SIZES[tags], section)
                         if item_2.error_message is None:
                             error_message_raw = b""
                             error_message_size = 0
@@ -487,104 +591,160 @@ class ProduceResponse(Message, gc=False):
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
                         tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields or version >= 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                        if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             known: list[tuple[int, bytes]] = []
-                            if version >= 10 and (item_2.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                            if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
-                                if version < 10 and (current_leader.leader_id != -1):
-                                    refuse()
-                                if version < 10 and (current_leader.leader_epoch != -1):
-                                    refuse()
                                 tags_3, section_3 = 0, b""
                                 if current_leader.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
-                                known.append((0, b"".join((_write_ii(current_leader.leader_id, current_leader.leader_epoch) if version >= 10 else b"", _write_B(tags_3), section_3))))
+                                known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_3), section_3))))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw, _write_B(tags_2), section_2)
+                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw, SIZES[tags_2], section_2)
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_4), section_4)
+                    out += (SIZES[tags_4], section_4)
                 tags_5, section_5 = 0, b""
-                if self.unknown_tagged_fields or version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known_2: list[tuple[int, bytes]] = []
-                    if version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                    if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
                         node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
                         for item_4 in node_endpoints:
-                            if version < 10 and (item_4.node_id != 0):
-                                refuse()
-                            if version < 10 and (item_4.host != ''):
-                                refuse()
-                            if version < 10 and (item_4.port != 0):
-                                refuse()
-                            if version < 10 and (item_4.rack is not None):
-                                refuse()
-                            if version >= 10:
-                                host_raw = item_4.host.encode()
-                                host_size = len(host_raw) + 1
-                                if item_4.rack is None:
-                                    rack_raw = b""
-                                    rack_size = 0
-                                else:
-                                    rack_raw = item_4.rack.encode()
-                                    rack_size = len(rack_raw) + 1
-                                node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw)
+                            host_raw = item_4.host.encode()
+                            host_size = len(host_raw) + 1
+                            if item_4.rack is None:
+                                rack_raw = b""
+                                rack_size = 0
+                            else:
+                                rack_raw = item_4.rack.encode()
+                                rack_size = len(rack_raw) + 1
                             tags_6, section_6 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_B(tags_6), section_6)
+                            node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_6], section_6)
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (_write_iB(self.throttle_time_ms, tags_5), section_5)
                 return
+            if 9 <= version <= 12:
+                if version < 10 and (self.node_endpoints is None or self.node_endpoints):
+                    refuse()
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2) + 1
+                out.append(SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2))
+                for item_5 in responses_2:
+                    name_raw = item_5.name.encode()
+                    name_size = len(name_raw) + 1
+                    partition_responses_2 = item_5.partition_responses
+                    partition_responses_size_2 = len(partition_responses_2) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partition_responses_size_2] if partition_responses_size_2 < 128 else uvarint(partition_responses_size_2))
+                    for item_6 in partition_responses_2:
+                        if version < 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                            refuse()
+                        record_errors_2 = item_6.record_errors
+                        record_errors_size_2 = len(record_errors_2) + 1
+                        out.append(_write_ihqqqB(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms, item_6.log_start_offset, record_errors_size_2) if record_errors_size_2 < 128 else _write_ihqqq(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms, item_6.log_start_offset) + uvarint(record_errors_size_2))
+                        for item_7 in record_errors_2:
+                            if item_7.batch_index_error_message is None:
+                                batch_index_error_message_raw_2 = b""
+                                batch_index_error_message_size_2 = 0
+                            else:
+                                batch_index_error_message_raw_2 = item_7.batch_index_error_message.encode()
+                                batch_index_error_message_size_2 = len(batch_index_error_message_raw_2) + 1
+                            tags_7, section_7 = 0, b""
+                            if item_7.unknown_tagged_fields:
+                                tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
+                            out += (_write_iB(item_7.batch_index, batch_index_error_message_size_2) if batch_index_error_message_size_2 < 128 else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2), batch_index_error_message_raw_2, SIZES[tags_7], section_7)
+                        if item_6.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_6.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        tags_8, section_8 = 0, b""
+                        if item_6.unknown_tagged_fields or version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                            known_3: list[tuple[int, bytes]] = []
+                            if version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                                current_leader_2 = item_6.current_leader
+                                tags_9, section_9 = 0, b""
+                                if current_leader_2.unknown_tagged_fields:
+                                    tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
+                                known_3.append((0, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9), section_9))))
+                            tags_8, section_8 = write_tags(known_3, item_6.unknown_tagged_fields)
+                        out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2, SIZES[tags_8], section_8)
+                    tags_10, section_10 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_10, section_10 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (SIZES[tags_10], section_10)
+                tags_11, section_11 = 0, b""
+                if self.unknown_tagged_fields or version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                    known_4: list[tuple[int, bytes]] = []
+                    if version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                        node_endpoints_payload_2: list[bytes] = []
+                        node_endpoints_2 = self.node_endpoints
+                        node_endpoints_size_2 = len(node_endpoints_2) + 1
+                        node_endpoints_payload_2.append(SIZES[node_endpoints_size_2] if node_endpoints_size_2 < 128 else uvarint(node_endpoints_size_2))
+                        for item_8 in node_endpoints_2:
+                            host_raw_2 = item_8.host.encode()
+                            host_size_2 = len(host_raw_2) + 1
+                            if item_8.rack is None:
+                                rack_raw_2 = b""
+                                rack_size_2 = 0
+                            else:
+                                rack_raw_2 = item_8.rack.encode()
+                                rack_size_2 = len(rack_raw_2) + 1
+                            tags_12, section_12 = 0, b""
+                            if item_8.unknown_tagged_fields:
+                                tags_12, section_12 = write_tags((), item_8.unknown_tagged_fields)
+                            node_endpoints_payload_2 += (_write_iB(item_8.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_8.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_8.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_8.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_12], section_12)
+                        known_4.append((0, b"".join(node_endpoints_payload_2)))
+                    tags_11, section_11 = write_tags(known_4, self.unknown_tagged_fields)
+                out += (_write_iB(self.throttle_time_ms, tags_11), section_11)
+                return
             if 3 <= version <= 8:
                 if self.node_endpoints is None or self.node_endpoints:
                     refuse()
-                responses_2 = self.responses
-                responses_size_2 = len(responses_2)
-                out.append(_write_i(responses_size_2))
-                for item_5 in responses_2:
-                    name_raw_2 = item_5.name.encode()
+                responses_3 = self.responses
+                responses_size_3 = len(responses_3)
+                out.append(_write_i(responses_size_3))
+                for item_9 in responses_3:
+                    name_raw_2 = item_9.name.encode()
                     name_size_2 = len(name_raw_2)
-                    partition_responses_2 = item_5.partition_responses
-                    partition_responses_size_2 = len(partition_responses_2)
-                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_responses_size_2))
-                    for item_6 in partition_responses_2:
-                        if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
+                    partition_responses_3 = item_9.partition_responses
+                    partition_responses_size_3 = len(partition_responses_3)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partition_responses_size_3))
+                    for item_10 in partition_responses_3:
+                        if item_10.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             refuse()
-                        out += (_write_ihqq(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms), _write_q(item_6.log_start_offset) if version >= 5 else b"")
+                        out += (_write_ihqq(item_10.index, item_10.error_code, item_10.base_offset, item_10.log_append_time_ms), _write_q(item_10.log_start_offset) if version >= 5 else b"")
                         if version >= 8:
-                            record_errors_2 = item_6.record_errors
-                            record_errors_size_2 = len(record_errors_2)
-                            out.append(_write_i(record_errors_size_2))
-                            for item_7 in record_errors_2:
-                                if version < 8 and (item_7.batch_index != 0):
+                            record_errors_3 = item_10.record_errors
+                            record_errors_size_3 = len(record_errors_3)
+                            out.append(_write_i(record_errors_size_3))
+                            for item_11 in record_errors_3:
+                                if item_11.batch_index_error_message is None:
+                                    batch_index_error_message_raw_3 = b""
+                                    batch_index_error_message_size_3 = -1
+                                else:
+                                    batch_index_error_message_raw_3 = item_11.batch_index_error_message.encode()
+                                    batch_index_error_message_size_3 = len(batch_index_error_message_raw_3)
+                                if item_11.unknown_tagged_fields:
                                     refuse()
-                                if version < 8 and (item_7.batch_index_error_message is not None):
-                                    refuse()
-                                if version >= 8:
-                                    if item_7.batch_index_error_message is None:
-                                        batch_index_error_message_raw_2 = b""
-                                        batch_index_error_message_size_2 = -1
-                                    else:
-                                        batch_index_error_message_raw_2 = item_7.batch_index_error_message.encode()
-                                        batch_index_error_message_size_2 = len(batch_index_error_message_raw_2)
-                                    out += (_write_ih(item_7.batch_index, batch_index_error_message_size_2), batch_index_error_message_raw_2)
-                                if item_7.unknown_tagged_fields:
-                                    refuse()
-                            if item_6.error_message is None:
-                                error_message_raw_2 = b""
-                                error_message_size_2 = -1
+                                out += (_write_ih(item_11.batch_index, batch_index_error_message_size_3), batch_index_error_message_raw_3)
+                            if item_10.error_message is None:
+                                error_message_raw_3 = b""
+                                error_message_size_3 = -1
                             else:
-                                error_message_raw_2 = item_6.error_message.encode()
-                                error_message_size_2 = len(error_message_raw_2)
-                            out += (_write_h(error_message_size_2), error_message_raw_2)
-                        if item_6.unknown_tagged_fields:
+                                error_message_raw_3 = item_10.error_message.encode()
+                                error_message_size_3 = len(error_message_raw_3)
+                            out += (_write_h(error_message_size_3), error_message_raw_3)
+                        if item_10.unknown_tagged_fields:
                             refuse()
-                    if item_5.unknown_tagged_fields:
+                    if item_9.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

@@ -75,8 +75,9 @@ class ProducerSnapshot(Message, gc=False):
                 crc, size = _read_Ii(data, pos)
                 pos += 8
                 producer_entries: list[ProducerEntry]
+                rounds = range(check_count(data, pos, size))
                 producer_entries = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
                     producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset = _read_qhiqiqiq(data, pos)
                     pos += 46
                     producer_entries.append(ProducerEntry(producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset))

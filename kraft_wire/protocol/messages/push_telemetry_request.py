@@ -7,7 +7,7 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import as_uuid, long_size, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sitbB = struct.Struct(">16si?bB").unpack_from
 _write_16sitb = struct.Struct(">16si?b").pack
 _write_16sitbB = struct.Struct(">16si?bB").pack
-_write_B = struct.Struct(">B").pack
 
 
 class PushTelemetryRequest(Message, gc=False):
@@ -109,7 +108,7 @@ class PushTelemetryRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_16sitbB(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type, metrics_size) if metrics_size < 128 else _write_16sitb(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type) + uvarint(metrics_size), metrics_raw, _write_B(tags), section))
+                return b"".join((_write_16sitbB(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type, metrics_size) if metrics_size < 128 else _write_16sitb(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type) + uvarint(metrics_size), metrics_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,15 +14,13 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_i = struct.Struct(">i").unpack_from
-_read_iii = struct.Struct(">iii").unpack_from
-_read_qB = struct.Struct(">qB").unpack_from
-_write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
-_write_i = struct.Struct(">i").pack
-_write_iii = struct.Struct(">iii").pack
-_write_q = struct.Struct(">q").pack
-_write_qB = struct.Struct(">qB").pack
+_read_iB = struct.Struct(">iB").unpack_from
+_read_iii16sB = struct.Struct(">iii16sB").unpack_from
+_read_iiiqB = struct.Struct(">iiiqB").unpack_from
+_write_iB = struct.Struct(">iB").pack
+_write_iii16sB = struct.Struct(">iii16sB").pack
+_write_iiiq = struct.Struct(">iiiq").pack
+_write_iiiqB = struct.Struct(">iiiqB").pack
 
 
 class Voter(Structure, gc=False):
@@ -77,66 +75,46 @@ class QuorumStateData(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[QuorumStateData, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
-                cluster_id: str
-                if version <= 0:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        cluster_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        cluster_id_2, pos = long_string(data, pos + 1, size)
-                    cluster_id = cluster_id_2
-                else:
-                    cluster_id = ''
-                leader_id, leader_epoch, voted_id = _read_iii(data, pos)
-                pos += 12
-                voted_directory_id: Uuid
-                if version >= 1:
-                    voted_directory_id_2 = data[pos : pos + 16]
-                    pos += 16
-                    voted_directory_id = as_uuid(Uuid, voted_directory_id_2)
-                else:
-                    voted_directory_id = Uuid.ZERO
-                applied_offset: int
-                current_voters: list[Voter] | None
-                if version <= 0:
-                    applied_offset_2, size = _read_qB(data, pos)
-                    pos += 9
-                    current_voters_2: list[Voter] | None
-                    if size == 0:
-                        current_voters_2 = None
-                    else:
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
-                        current_voters_2 = []
-                        for _ in range(size - 1):
-                            voter_id: int
-                            if version <= 0:
-                                voter_id_2, = _read_i(data, pos)
-                                pos += 4
-                                voter_id = voter_id_2
-                            else:
-                                voter_id = 0
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            current_voters_2.append(Voter(voter_id, unknown))
-                    applied_offset = applied_offset_2
-                    current_voters = current_voters_2
-                else:
-                    applied_offset = 0
-                    current_voters = []
-                tags = data[pos]
-                unknown_2: UnknownTags = ()
+            if version == 1:
+                leader_id, leader_epoch, voted_id, voted_directory_id, tags = _read_iii16sB(data, pos)
+                unknown: UnknownTags = ()
                 if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown, pos = read_unknown_tags(data, pos + 29, tags)
+                    pos -= 29
+                return QuorumStateData('', leader_id, leader_epoch, voted_id, as_uuid(Uuid, voted_directory_id), 0, [], unknown), pos + 29
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    cluster_id, pos = long_string(data, pos + 1, size)
+                leader_id_2, leader_epoch_2, voted_id_2, applied_offset, size = _read_iiiqB(data, pos)
+                pos += 21
+                current_voters: list[Voter] | None
+                if size == 0:
+                    current_voters = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    current_voters = []
+                    for _ in rounds:
+                        voter_id, tags = _read_iB(data, pos)
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        current_voters.append(Voter(voter_id, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return QuorumStateData(cluster_id, leader_id, leader_epoch, voted_id, voted_directory_id, applied_offset, current_voters, unknown_2), pos + 1
+                return QuorumStateData(cluster_id, leader_id_2, leader_epoch_2, voted_id_2, Uuid.ZERO, applied_offset, current_voters, unknown_3), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -144,38 +122,38 @@ class QuorumStateData(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version > 0 and (self.cluster_id != ''):
+            if version == 1:
+                if self.cluster_id != '':
                     refuse()
-                if version < 1 and (self.voted_directory_id != Uuid.ZERO):
+                if self.applied_offset != 0:
                     refuse()
-                if version > 0 and (self.applied_offset != 0):
+                if self.current_voters is None or self.current_voters:
                     refuse()
-                if version > 0 and (self.current_voters is None or self.current_voters):
-                    refuse()
-                if version <= 0:
-                    cluster_id_raw = self.cluster_id.encode()
-                    cluster_id_size = len(cluster_id_raw) + 1
-                    out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw)
-                out += (_write_iii(self.leader_id, self.leader_epoch, self.voted_id), _write_16s(self.voted_directory_id) if version >= 1 else b"")
-                if version <= 0:
-                    current_voters = self.current_voters
-                    if current_voters is None:
-                        current_voters, current_voters_size = [], 0
-                    else:
-                        current_voters_size = len(current_voters) + 1
-                    out.append(_write_qB(self.applied_offset, current_voters_size) if current_voters_size < 128 else _write_q(self.applied_offset) + uvarint(current_voters_size))
-                    for item in current_voters:
-                        if version > 0 and (item.voter_id != 0):
-                            refuse()
-                        tags, section = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_i(item.voter_id) if version <= 0 else b"", _write_B(tags), section)
-                tags_2, section_2 = 0, b""
+                tags, section = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_iii16sB(self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id, tags), section)
+                return
+            if version == 0:
+                if self.voted_directory_id != Uuid.ZERO:
+                    refuse()
+                cluster_id_raw = self.cluster_id.encode()
+                cluster_id_size = len(cluster_id_raw) + 1
+                current_voters = self.current_voters
+                if current_voters is None:
+                    current_voters, current_voters_size = [], 0
+                else:
+                    current_voters_size = len(current_voters) + 1
+                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iiiqB(self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset, current_voters_size) if current_voters_size < 128 else _write_iiiq(self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset) + uvarint(current_voters_size))
+                for item in current_voters:
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (_write_iB(item.voter_id, tags_2), section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_iqB = struct.Struct(">iqB").unpack_from
 _read_qqbhB = struct.Struct(">qqbhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_iq = struct.Struct(">iq").pack
@@ -119,17 +118,21 @@ class ReadShareGroupStateResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results: list[ReadStateResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, error_code, size = _read_ihB(data, pos)
                         error_message: str | None
                         if 0 < size < 128:
@@ -138,16 +141,18 @@ class ReadShareGroupStateResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message, pos = long_string(data, pos + 7, size)
                         state_epoch, start_offset, size = _read_iqB(data, pos)
                         pos += 13
                         state_batches: list[StateBatch]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         state_batches = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -208,15 +213,15 @@ class ReadShareGroupStateResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

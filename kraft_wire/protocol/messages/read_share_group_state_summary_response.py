@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,16 +15,15 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_iiq = struct.Struct(">iiq").unpack_from
+_read_iiqB = struct.Struct(">iiqB").unpack_from
+_read_iiqiB = struct.Struct(">iiqiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_iiq = struct.Struct(">iiq").pack
+_write_iiqB = struct.Struct(">iiqB").pack
+_write_iiqiB = struct.Struct(">iiqiB").pack
 
 
 class PartitionResult(Structure, gc=False):
@@ -95,21 +94,25 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[pos]
                 pos += 1
                 results: list[ReadStateSummaryResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition, error_code, size = _read_ihB(data, pos)
                         error_message: str | None
                         if 0 < size < 128:
@@ -118,24 +121,15 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message, pos = long_string(data, pos + 7, size)
-                        state_epoch, leader_epoch, start_offset = _read_iiq(data, pos)
-                        pos += 16
-                        delivery_complete_count: int
-                        if version >= 1:
-                            delivery_complete_count_2, = _read_i(data, pos)
-                            pos += 4
-                            delivery_complete_count = delivery_complete_count_2
-                        else:
-                            delivery_complete_count = -1
-                        tags = data[pos]
+                        state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
+                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                            pos -= 21
+                        pos += 21
                         partitions.append(PartitionResult(partition, error_code, error_message, state_epoch, leader_epoch, start_offset, delivery_complete_count, unknown))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
@@ -150,6 +144,56 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ReadShareGroupStateSummaryResponse(results, unknown_3), pos + 1
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                results_2: list[ReadStateSummaryResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                results_2 = []
+                for _ in rounds:
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_2: list[PartitionResult]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_2, error_code_2, size = _read_ihB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_2 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 7
+                        else:
+                            error_message_2, pos = long_string(data, pos + 7, size)
+                        state_epoch_2, leader_epoch_2, start_offset_2, tags = _read_iiqB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
+                            pos -= 17
+                        pos += 17
+                        partitions_2.append(PartitionResult(partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results_2.append(ReadStateSummaryResult(as_uuid(Uuid, topic_id_2), partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ReadShareGroupStateSummaryResponse(results_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -157,7 +201,7 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 results = self.results
                 results_size = len(results) + 1
                 out.append(SIZES[results_size] if results_size < 128 else uvarint(results_size))
@@ -175,15 +219,43 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_iiq(item_2.state_epoch, item_2.leader_epoch, item_2.start_offset), _write_i(item_2.delivery_complete_count) if version >= 1 else b"", _write_B(tags), section)
+                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_iiqiB(item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count, tags), section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 0:
+                results_2 = self.results
+                results_size_2 = len(results_2) + 1
+                out.append(SIZES[results_size_2] if results_size_2 < 128 else uvarint(results_size_2))
+                for item_3 in results_2:
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out.append(_write_16sB(item_3.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_3.topic_id) + uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.error_message is None:
+                            error_message_raw_2 = b""
+                            error_message_size_2 = 0
+                        else:
+                            error_message_raw_2 = item_4.error_message.encode()
+                            error_message_size_2 = len(error_message_raw_2) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_ihB(item_4.partition, item_4.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_4.partition, item_4.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiqB(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset, tags_4), section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

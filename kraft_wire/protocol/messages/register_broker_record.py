@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_string, long_uvarint, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_compact_uuids, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,17 +14,19 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
-_read_16sqB = struct.Struct(">16sqB").unpack_from
+_read_ttB = struct.Struct(">??B").unpack_from
 _read_HhB = struct.Struct(">HhB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
-_write_16sq = struct.Struct(">16sq").pack
-_write_16sqB = struct.Struct(">16sqB").pack
+_read_i16sqB = struct.Struct(">i16sqB").unpack_from
+_read_it16sqB = struct.Struct(">i?16sqB").unpack_from
 _write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_write_ttB = struct.Struct(">??B").pack
 _write_HhB = struct.Struct(">HhB").pack
 _write_hhB = struct.Struct(">hhB").pack
-_write_i = struct.Struct(">i").pack
+_write_i16sq = struct.Struct(">i16sq").pack
+_write_i16sqB = struct.Struct(">i16sqB").pack
+_write_it16sq = struct.Struct(">i?16sq").pack
+_write_it16sqB = struct.Struct(">i?16sqB").pack
 
 
 class BrokerEndpoint(Structure, gc=False):
@@ -119,23 +121,16 @@ class RegisterBrokerRecord(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RegisterBrokerRecord, int]:
         start = pos
         try:
-            if 0 <= version <= 4:
-                broker_id, = _read_i(data, pos)
-                pos += 4
-                is_migrating_zk_broker: bool
-                if version >= 2:
-                    is_migrating_zk_broker_2 = data[pos] != 0
-                    pos += 1
-                    is_migrating_zk_broker = is_migrating_zk_broker_2
-                else:
-                    is_migrating_zk_broker = False
-                incarnation_id, broker_epoch, size = _read_16sqB(data, pos)
-                pos += 25
+            if 2 <= version <= 4:
+                broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, size = _read_it16sqB(data, pos)
+                pos += 30
                 end_points: list[BrokerEndpoint]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 end_points = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -160,10 +155,12 @@ class RegisterBrokerRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 features: list[BrokerFeature]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 features = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -186,20 +183,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack, pos = long_string(data, pos + 1, size)
-                fenced = data[pos] != 0
-                pos += 1
-                in_controlled_shutdown: bool
-                if version >= 1:
-                    in_controlled_shutdown_2 = data[pos] != 0
-                    pos += 1
-                    in_controlled_shutdown = in_controlled_shutdown_2
-                else:
-                    in_controlled_shutdown = False
-                tags = data[pos]
-                pos += 1
+                fenced, in_controlled_shutdown, tags = _read_ttB(data, pos)
+                pos += 3
                 log_dirs: tuple[Uuid, ...]
                 log_dirs = ()
                 cordoned_log_dirs: tuple[Uuid, ...] | None
@@ -208,41 +196,138 @@ class RegisterBrokerRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0 and version >= 3:
                             size = data[pos]
                             pos += 1
-                            log_dirs_2: tuple[Uuid, ...]
-                            log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            log_dirs = log_dirs_2
+                            if size == 1:
+                                log_dirs = ()
+                            else:
+                                log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag == 1 and version >= 4:
                             size = data[pos]
                             pos += 1
-                            cordoned_log_dirs_2: tuple[Uuid, ...] | None
                             if size == 0:
-                                cordoned_log_dirs_2 = None
+                                cordoned_log_dirs = None
                             else:
-                                cordoned_log_dirs_2, pos = read_compact_uuids(data, pos, size)
-                            cordoned_log_dirs = cordoned_log_dirs_2
+                                if size == 1:
+                                    cordoned_log_dirs = ()
+                                else:
+                                    cordoned_log_dirs, pos = read_compact_uuids(data, pos, size)
                         elif tag < 2:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_3 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return RegisterBrokerRecord(broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch, end_points, features, rack, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_3), pos
+                    if others:
+                        unknown_3 = tuple(others)
+                if pos <= len(data):
+                    return RegisterBrokerRecord(broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch, end_points, features, rack, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_3), pos
+            if 0 <= version <= 1:
+                broker_id_2, incarnation_id_2, broker_epoch_2, size = _read_i16sqB(data, pos)
+                pos += 29
+                end_points_2: list[BrokerEndpoint]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                end_points_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_3 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_3, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        host_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 1, size)
+                    port_2, security_protocol_2, tags = _read_HhB(data, pos)
+                    unknown_4: UnknownTags = ()
+                    if tags:
+                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    end_points_2.append(BrokerEndpoint(name_3, host_2, port_2, security_protocol_2, unknown_4))
+                size = data[pos]
+                pos += 1
+                features_2: list[BrokerFeature]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                features_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name_4 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name_4, pos = long_string(data, pos + 1, size)
+                    min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    features_2.append(BrokerFeature(name_4, min_supported_version_2, max_supported_version_2, unknown_5))
+                size = data[pos]
+                rack_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    rack_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    rack_2 = None
+                    pos += 1
+                else:
+                    rack_2, pos = long_string(data, pos + 1, size)
+                fenced_2 = data[pos] != 0
+                pos += 1
+                in_controlled_shutdown_2: bool
+                if version >= 1:
+                    in_controlled_shutdown_2 = data[pos] != 0
+                    pos += 1
+                else:
+                    in_controlled_shutdown_2 = False
+                tags = data[pos]
+                pos += 1
+                unknown_6: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag < 2:
+                            refuse()
+                        else:
+                            if others_2 is None:
+                                others_2 = []
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    if others_2:
+                        unknown_6 = tuple(others_2)
+                if pos <= len(data):
+                    return RegisterBrokerRecord(broker_id_2, False, as_uuid(Uuid, incarnation_id_2), broker_epoch_2, end_points_2, features_2, rack_2, fenced_2, in_controlled_shutdown_2, (), None, unknown_6), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -250,18 +335,14 @@ class RegisterBrokerRecord(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 4:
-                if version < 2 and (self.is_migrating_zk_broker):
-                    refuse()
-                if version < 1 and (self.in_controlled_shutdown):
-                    refuse()
+            if 2 <= version <= 4:
                 if version < 3 and (self.log_dirs is None or self.log_dirs):
                     refuse()
                 if version < 4 and (self.cordoned_log_dirs is not None):
                     refuse()
                 end_points = self.end_points
                 end_points_size = len(end_points) + 1
-                out += (_write_i(self.broker_id), _write_t(self.is_migrating_zk_broker) if version >= 2 else b"", _write_16sqB(self.incarnation_id, self.broker_epoch, end_points_size) if end_points_size < 128 else _write_16sq(self.incarnation_id, self.broker_epoch) + uvarint(end_points_size))
+                out.append(_write_it16sqB(self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch, end_points_size) if end_points_size < 128 else _write_it16sq(self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch) + uvarint(end_points_size))
                 for item in end_points:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -297,7 +378,49 @@ class RegisterBrokerRecord(Message, gc=False):
                         cordoned_log_dirs = self.cordoned_log_dirs
                         known.append((1, write_compact_uuids(cordoned_log_dirs)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"", _write_B(tags_3), section_3)
+                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_ttB(self.fenced, self.in_controlled_shutdown, tags_3), section_3)
+                return
+            if 0 <= version <= 1:
+                if self.is_migrating_zk_broker:
+                    refuse()
+                if version < 1 and (self.in_controlled_shutdown):
+                    refuse()
+                if self.log_dirs is None or self.log_dirs:
+                    refuse()
+                if self.cordoned_log_dirs is not None:
+                    refuse()
+                end_points_2 = self.end_points
+                end_points_size_2 = len(end_points_2) + 1
+                out.append(_write_i16sqB(self.broker_id, self.incarnation_id, self.broker_epoch, end_points_size_2) if end_points_size_2 < 128 else _write_i16sq(self.broker_id, self.incarnation_id, self.broker_epoch) + uvarint(end_points_size_2))
+                for item_3 in end_points_2:
+                    name_raw_3 = item_3.name.encode()
+                    name_size_3 = len(name_raw_3) + 1
+                    host_raw_2 = item_3.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    tags_4, section_4 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4)
+                features_2 = self.features
+                features_size_2 = len(features_2) + 1
+                out.append(SIZES[features_size_2] if features_size_2 < 128 else uvarint(features_size_2))
+                for item_4 in features_2:
+                    name_raw_4 = item_4.name.encode()
+                    name_size_4 = len(name_raw_4) + 1
+                    tags_5, section_5 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5), section_5)
+                if self.rack is None:
+                    rack_raw_2 = b""
+                    rack_size_2 = 0
+                else:
+                    rack_raw_2 = self.rack.encode()
+                    rack_size_2 = len(rack_raw_2) + 1
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2, _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"", SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_HhB = struct.Struct(">HhB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
 _read_i16stB = struct.Struct(">i16s?B").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_HhB = struct.Struct(">HhB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_i16st = struct.Struct(">i16s?").pack
@@ -102,10 +101,12 @@ class RegisterControllerRecord(Message, gc=False):
                 controller_id, incarnation_id, zk_migration_ready, size = _read_i16stB(data, pos)
                 pos += 22
                 end_points: list[ControllerEndpoint]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 end_points = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -130,10 +131,12 @@ class RegisterControllerRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 features: list[ControllerFeature]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 features = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -187,7 +190,7 @@ class RegisterControllerRecord(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

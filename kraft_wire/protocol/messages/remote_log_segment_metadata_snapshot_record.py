@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_tag_count, long_count, long_size, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -98,10 +98,12 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_16sqqiqqB(data, pos)
                 pos += 53
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 segment_leader_epochs = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     leader_epoch, offset, tags = _read_iqB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
@@ -128,30 +130,27 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            txn_index_empty_2 = data[pos] != 0
+                            txn_index_empty = data[pos] != 0
                             pos += 1
-                            txn_index_empty = txn_index_empty_2
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_2 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return RemoteLogSegmentMetadataSnapshotRecord(as_uuid(Uuid, segment_id), start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_2), pos
+                    if others:
+                        unknown_2 = tuple(others)
+                if pos <= len(data):
+                    return RemoteLogSegmentMetadataSnapshotRecord(as_uuid(Uuid, segment_id), start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_2), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
@@ -11,8 +10,6 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class RemoveDelegationTokenRecord(Message, gc=False):
@@ -84,7 +81,7 @@ class RemoveDelegationTokenRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw, _write_B(tags), section))
+                return b"".join((SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

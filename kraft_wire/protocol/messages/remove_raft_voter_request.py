@@ -78,7 +78,7 @@ class RemoveRaftVoterRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
                 voter_id, voter_directory_id, tags = _read_i16sB(data, pos)

@@ -7,13 +7,12 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_hhih = struct.Struct(">hhih").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_hhih = struct.Struct(">hhih").pack
 
 
@@ -91,7 +90,7 @@ class RequestHeader(Message, gc=False):
                     pos = end
                 else:
                     client_id = None
-                    pos = pos + 10
+                    pos += 10
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -107,7 +106,7 @@ class RequestHeader(Message, gc=False):
                     pos = end
                 else:
                     client_id_2 = None
-                    pos = pos + 10
+                    pos += 10
                 if pos <= len(data):
                     return RequestHeader(request_api_key_2, request_api_version_2, correlation_id_2, client_id_2), pos
         except DECODE_FAULTS:
@@ -127,7 +126,7 @@ class RequestHeader(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size), client_id_raw, _write_B(tags), section))
+                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size), client_id_raw, SIZES[tags], section))
             if version == 1:
                 if self.client_id is None:
                     client_id_raw_2 = b""

@@ -84,7 +84,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown)
-            if 0 <= version <= 1:
+            if version == 1:
                 error_code_2, size = _read_hh(data, 0)
                 error_message_2: str | None
                 if size >= 0:
@@ -103,15 +103,29 @@ class SaslAuthenticateResponse(Message, gc=False):
                     pos = end
                 else:
                     refuse()
-                session_lifetime_ms_2: int
-                if version >= 1:
-                    session_lifetime_ms_3, = _read_q(data, pos)
-                    pos += 8
-                    session_lifetime_ms_2 = session_lifetime_ms_3
+                session_lifetime_ms_2, = _read_q(data, pos)
+                return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2)
+            if version == 0:
+                error_code_3, size = _read_hh(data, 0)
+                error_message_3: str | None
+                if size >= 0:
+                    end = 4 + size
+                    error_message_3 = data[4:end].decode()
+                    pos = end
                 else:
-                    session_lifetime_ms_2 = 0
+                    error_message_3 = None
+                    pos = 4
+                size, = _read_i(data, pos)
+                pos += 4
+                auth_bytes_3: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_3 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
                 if pos <= len(data):
-                    return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2)
+                    return SaslAuthenticateResponse(error_code_3, error_message_3, auth_bytes_3, 0)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -129,7 +143,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 3
+                    pos += 3
                 else:
                     error_message, pos = long_string(data, pos + 3, size)
                 size = data[pos]
@@ -149,7 +163,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
                 return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown), pos + 9
-            if 0 <= version <= 1:
+            if version == 1:
                 error_code_2, size = _read_hh(data, pos)
                 error_message_2: str | None
                 if size >= 0:
@@ -158,7 +172,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                     pos = end
                 else:
                     error_message_2 = None
-                    pos = pos + 4
+                    pos += 4
                 size, = _read_i(data, pos)
                 pos += 4
                 auth_bytes_2: bytes
@@ -168,15 +182,29 @@ class SaslAuthenticateResponse(Message, gc=False):
                     pos = end
                 else:
                     refuse()
-                session_lifetime_ms_2: int
-                if version >= 1:
-                    session_lifetime_ms_3, = _read_q(data, pos)
-                    pos += 8
-                    session_lifetime_ms_2 = session_lifetime_ms_3
+                session_lifetime_ms_2, = _read_q(data, pos)
+                return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2), pos + 8
+            if version == 0:
+                error_code_3, size = _read_hh(data, pos)
+                error_message_3: str | None
+                if size >= 0:
+                    end = pos + 4 + size
+                    error_message_3 = data[pos + 4:end].decode()
+                    pos = end
                 else:
-                    session_lifetime_ms_2 = 0
+                    error_message_3 = None
+                    pos += 4
+                size, = _read_i(data, pos)
+                pos += 4
+                auth_bytes_3: bytes
+                if size >= 0:
+                    end = pos + size
+                    auth_bytes_3 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
                 if pos <= len(data):
-                    return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2), pos
+                    return SaslAuthenticateResponse(error_code_3, error_message_3, auth_bytes_3, 0), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -197,7 +225,7 @@ class SaslAuthenticateResponse(Message, gc=False):
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size), auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section))
-            if 0 <= version <= 1:
+            if version == 1:
                 if self.error_message is None:
                     error_message_raw_2 = b""
                     error_message_size_2 = -1
@@ -208,7 +236,19 @@ class SaslAuthenticateResponse(Message, gc=False):
                 auth_bytes_size_2 = len(auth_bytes_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hh(self.error_code, error_message_size_2), error_message_raw_2, _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms) if version >= 1 else b""))
+                return b"".join((_write_hh(self.error_code, error_message_size_2), error_message_raw_2, _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms)))
+            if version == 0:
+                if self.error_message is None:
+                    error_message_raw_3 = b""
+                    error_message_size_3 = -1
+                else:
+                    error_message_raw_3 = self.error_message.encode()
+                    error_message_size_3 = len(error_message_raw_3)
+                auth_bytes_raw_3 = self.auth_bytes
+                auth_bytes_size_3 = len(auth_bytes_raw_3)
+                if self.unknown_tagged_fields:
+                    refuse()
+                return b"".join((_write_hh(self.error_code, error_message_size_3), error_message_raw_3, _write_i(auth_bytes_size_3), auth_bytes_raw_3))
         except ENCODE_FAULTS:
             pass
         out = []

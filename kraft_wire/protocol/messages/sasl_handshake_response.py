@@ -41,7 +41,10 @@ class SaslHandshakeResponse(Message, gc=False):
                 error_code, size = _read_hi(data, 0)
                 pos = 6
                 mechanisms: tuple[str, ...]
-                mechanisms, pos = read_strings(data, pos, size)
+                if size == 0:
+                    mechanisms = ()
+                else:
+                    mechanisms, pos = read_strings(data, pos, size)
                 if pos <= len(data):
                     return SaslHandshakeResponse(error_code, mechanisms)
         except DECODE_FAULTS:
@@ -56,7 +59,10 @@ class SaslHandshakeResponse(Message, gc=False):
                 error_code, size = _read_hi(data, pos)
                 pos += 6
                 mechanisms: tuple[str, ...]
-                mechanisms, pos = read_strings(data, pos, size)
+                if size == 0:
+                    mechanisms = ()
+                else:
+                    mechanisms, pos = read_strings(data, pos, size)
                 if pos <= len(data):
                     return SaslHandshakeResponse(error_code, mechanisms), pos
         except DECODE_FAULTS:

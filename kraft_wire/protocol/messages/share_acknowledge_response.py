@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,13 +17,11 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -143,7 +141,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareAcknowledgeResponse, int]:
         start = pos
         try:
-            if 1 <= version <= 2:
+            if version == 2:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 error_message: str | None
                 if 0 < size < 128:
@@ -152,30 +150,27 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
-                acquisition_lock_timeout_ms: int
-                if version >= 2:
-                    acquisition_lock_timeout_ms_2, = _read_i(data, pos)
-                    pos += 4
-                    acquisition_lock_timeout_ms = acquisition_lock_timeout_ms_2
-                else:
-                    acquisition_lock_timeout_ms = 0
-                size = data[pos]
-                pos += 1
+                acquisition_lock_timeout_ms, size = _read_iB(data, pos)
+                pos += 5
                 responses: list[ShareAcknowledgeTopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, size = _read_ihB(data, pos)
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -184,7 +179,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message_2 = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message_2, pos = long_string(data, pos + 7, size)
                         leader_id, leader_epoch, tags = _read_iiB(data, pos)
@@ -210,10 +205,12 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 node_endpoints = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     node_id, size = _read_iB(data, pos)
                     if 0 < size < 128:
                         end = pos + 4 + size
@@ -229,7 +226,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         rack = None
-                        pos = pos + 5
+                        pos += 5
                     else:
                         rack, pos = long_string(data, pos + 5, size)
                     tags = data[pos]
@@ -245,6 +242,107 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareAcknowledgeResponse(throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses, node_endpoints, unknown_5), pos + 1
+            if version == 1:
+                throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
+                error_message_3: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_3 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_3 = None
+                    pos += 7
+                else:
+                    error_message_3, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                responses_2: list[ShareAcknowledgeTopicResponse]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                responses_2 = []
+                for _ in rounds:
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_4, size = _read_ihB(data, pos)
+                        error_message_4: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message_4 = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_4 = None
+                            pos += 7
+                        else:
+                            error_message_4, pos = long_string(data, pos + 7, size)
+                        leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 9, tags)
+                            pos -= 9
+                        current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6)
+                        tags = data[pos + 9]
+                        unknown_7: UnknownTags = ()
+                        if tags:
+                            unknown_7, pos = read_unknown_tags(data, pos + 10, tags)
+                            pos -= 10
+                        pos += 10
+                        partitions_2.append(PartitionData(partition_index_2, error_code_4, error_message_4, current_leader_2, unknown_7))
+                    tags = data[pos]
+                    unknown_8: UnknownTags = ()
+                    if tags:
+                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    responses_2.append(ShareAcknowledgeTopicResponse(as_uuid(Uuid, topic_id_2), partitions_2, unknown_8))
+                size = data[pos]
+                pos += 1
+                node_endpoints_2: list[NodeEndpoint]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                node_endpoints_2 = []
+                for _ in rounds:
+                    node_id_2, size = _read_iB(data, pos)
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        host_2 = data[pos + 5:end].decode()
+                        pos = end
+                    else:
+                        host_2, pos = long_string(data, pos + 5, size)
+                    port_2, size = _read_iB(data, pos)
+                    rack_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 4 + size
+                        rack_2 = data[pos + 5:end].decode()
+                        pos = end
+                    elif size == 0:
+                        rack_2 = None
+                        pos += 5
+                    else:
+                        rack_2, pos = long_string(data, pos + 5, size)
+                    tags = data[pos]
+                    unknown_9: UnknownTags = ()
+                    if tags:
+                        unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_9))
+                tags = data[pos]
+                unknown_10: UnknownTags = ()
+                if tags:
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareAcknowledgeResponse(throttle_time_ms_2, error_code_3, error_message_3, 0, responses_2, node_endpoints_2, unknown_10), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -252,7 +350,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 1 <= version <= 2:
+            if version == 2:
                 if self.error_message is None:
                     error_message_raw = b""
                     error_message_size = 0
@@ -261,7 +359,7 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_i(self.acquisition_lock_timeout_ms) if version >= 2 else b"", SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_iB(self.acquisition_lock_timeout_ms, responses_size) if responses_size < 128 else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size))
                 for item in responses:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
@@ -280,11 +378,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section, _write_B(tags_2), section_2)
+                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section, SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
                 out.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
@@ -300,11 +398,65 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_iB(item_3.port, rack_size) if rack_size < 128 else _write_i(item_3.port) + string_size(rack_size), rack_raw, _write_B(tags_4), section_4)
+                    out += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_iB(item_3.port, rack_size) if rack_size < 128 else _write_i(item_3.port) + string_size(rack_size), rack_raw, SIZES[tags_4], section_4)
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_5), section_5)
+                out += (SIZES[tags_5], section_5)
+                return
+            if version == 1:
+                if self.error_message is None:
+                    error_message_raw_3 = b""
+                    error_message_size_3 = 0
+                else:
+                    error_message_raw_3 = self.error_message.encode()
+                    error_message_size_3 = len(error_message_raw_3) + 1
+                responses_2 = self.responses
+                responses_size_2 = len(responses_2) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2))
+                for item_4 in responses_2:
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    for item_5 in partitions_2:
+                        if item_5.error_message is None:
+                            error_message_raw_4 = b""
+                            error_message_size_4 = 0
+                        else:
+                            error_message_raw_4 = item_5.error_message.encode()
+                            error_message_size_4 = len(error_message_raw_4) + 1
+                        current_leader_2 = item_5.current_leader
+                        tags_6, section_6 = 0, b""
+                        if current_leader_2.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), current_leader_2.unknown_tagged_fields)
+                        tags_7, section_7 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_ihB(item_5.partition_index, item_5.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_ih(item_5.partition_index, item_5.error_code) + string_size(error_message_size_4), error_message_raw_4, _write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_6), section_6, SIZES[tags_7], section_7)
+                    tags_8, section_8 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_8], section_8)
+                node_endpoints_2 = self.node_endpoints
+                node_endpoints_size_2 = len(node_endpoints_2) + 1
+                out.append(SIZES[node_endpoints_size_2] if node_endpoints_size_2 < 128 else uvarint(node_endpoints_size_2))
+                for item_6 in node_endpoints_2:
+                    host_raw_2 = item_6.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    if item_6.rack is None:
+                        rack_raw_2 = b""
+                        rack_size_2 = 0
+                    else:
+                        rack_raw_2 = item_6.rack.encode()
+                        rack_size_2 = len(rack_raw_2) + 1
+                    tags_9, section_9 = 0, b""
+                    if item_6.unknown_tagged_fields:
+                        tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)
+                    out += (_write_iB(item_6.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_6.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_6.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_6.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_9], section_9)
+                tags_10, section_10 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_10], section_10)
                 return
         except ENCODE_FAULTS:
             pass

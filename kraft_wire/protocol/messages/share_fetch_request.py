@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,17 +15,18 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_bt = struct.Struct(">b?").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_read_iiiiii = struct.Struct(">iiiiii").unpack_from
+_read_iiiiiiB = struct.Struct(">iiiiiiB").unpack_from
+_read_iiiiiibtB = struct.Struct(">iiiiiib?B").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_bt = struct.Struct(">b?").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_iiiiii = struct.Struct(">iiiiii").pack
+_write_iiiiiiB = struct.Struct(">iiiiiiB").pack
+_write_iiiiiibt = struct.Struct(">iiiiiib?").pack
+_write_iiiiiibtB = struct.Struct(">iiiiiib?B").pack
 _write_qq = struct.Struct(">qq").pack
 _read_array_b = array_readers("b")
 _read_array_i = array_readers("i")
@@ -157,7 +158,7 @@ class ShareFetchRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareFetchRequest, int]:
         start = pos
         try:
-            if 1 <= version <= 2:
+            if version == 2:
                 size = data[pos]
                 group_id: str | None
                 if 0 < size < 128:
@@ -166,7 +167,7 @@ class ShareFetchRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     group_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     group_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -177,42 +178,36 @@ class ShareFetchRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     member_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     member_id, pos = long_string(data, pos + 1, size)
-                share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size = _read_iiiiii(data, pos)
-                pos += 24
-                share_acquire_mode: int
-                is_renew_ack: bool
-                if version >= 2:
-                    share_acquire_mode_2, is_renew_ack_2 = _read_bt(data, pos)
-                    pos += 2
-                    share_acquire_mode = share_acquire_mode_2
-                    is_renew_ack = is_renew_ack_2
-                else:
-                    share_acquire_mode = 0
-                    is_renew_ack = False
-                size = data[pos]
-                pos += 1
+                share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, size = _read_iiiiiibtB(data, pos)
+                pos += 27
                 topics: list[FetchTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[FetchPartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
                         pos += 5
                         acknowledgement_batches: list[AcknowledgementBatch]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         acknowledgement_batches = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             first_offset, last_offset, size = _read_qqB(data, pos)
                             pos += 17
                             acknowledge_types: tuple[int, ...]
@@ -245,10 +240,12 @@ class ShareFetchRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
                     pos += 17
                     partitions_2: tuple[int, ...]
@@ -270,6 +267,115 @@ class ShareFetchRequest(Message, gc=False):
                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return ShareFetchRequest(group_id, member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, topics, forgotten_topics_data, unknown_5), pos + 1
+            if version == 1:
+                size = data[pos]
+                group_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_id_2 = None
+                    pos += 1
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                member_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    member_id_2 = None
+                    pos += 1
+                else:
+                    member_id_2, pos = long_string(data, pos + 1, size)
+                share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2, batch_size_2, size = _read_iiiiiiB(data, pos)
+                pos += 25
+                topics_2: list[FetchTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    topic_id_3, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_3: list[FetchPartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_index_2, size = _read_iB(data, pos)
+                        pos += 5
+                        acknowledgement_batches_2: list[AcknowledgementBatch]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        acknowledgement_batches_2 = []
+                        for _ in rounds:
+                            first_offset_2, last_offset_2, size = _read_qqB(data, pos)
+                            pos += 17
+                            acknowledge_types_2: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                acknowledge_types_2 = _read_array_b[size](data, pos)
+                                pos += size - 1
+                            else:
+                                acknowledge_types_2, pos = long_array(data, pos, size, "b")
+                            tags = data[pos]
+                            unknown_6: UnknownTags = ()
+                            if tags:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            acknowledgement_batches_2.append(AcknowledgementBatch(first_offset_2, last_offset_2, acknowledge_types_2, unknown_6))
+                        tags = data[pos]
+                        unknown_7: UnknownTags = ()
+                        if tags:
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_3.append(FetchPartition(partition_index_2, 0, acknowledgement_batches_2, unknown_7))
+                    tags = data[pos]
+                    unknown_8: UnknownTags = ()
+                    if tags:
+                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(FetchTopic(as_uuid(Uuid, topic_id_3), partitions_3, unknown_8))
+                size = data[pos]
+                pos += 1
+                forgotten_topics_data_2: list[ForgottenTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                forgotten_topics_data_2 = []
+                for _ in rounds:
+                    topic_id_4, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_4: tuple[int, ...]
+                    if 0 < size < SHORT:
+                        partitions_4 = _read_array_i[size](data, pos)
+                        pos += 4 * size - 4
+                    else:
+                        partitions_4, pos = long_array(data, pos, size, "i")
+                    tags = data[pos]
+                    unknown_9: UnknownTags = ()
+                    if tags:
+                        unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    forgotten_topics_data_2.append(ForgottenTopic(as_uuid(Uuid, topic_id_4), partitions_4, unknown_9))
+                tags = data[pos]
+                unknown_10: UnknownTags = ()
+                if tags:
+                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return ShareFetchRequest(group_id_2, member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2, batch_size_2, 0, False, topics_2, forgotten_topics_data_2, unknown_10), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -277,9 +383,7 @@ class ShareFetchRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 1 <= version <= 2:
-                if version < 2 and (self.is_renew_ack):
-                    refuse()
+            if version == 2:
                 if self.group_id is None:
                     group_id_raw = b""
                     group_id_size = 0
@@ -294,7 +398,7 @@ class ShareFetchRequest(Message, gc=False):
                     member_id_size = len(member_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiiiii(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size), _write_bt(self.share_acquire_mode, self.is_renew_ack) if version >= 2 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiiiiibtB(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack, topics_size) if topics_size < 128 else _write_iiiiiibt(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack) + uvarint(topics_size))
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
@@ -311,15 +415,15 @@ class ShareFetchRequest(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qq(item_3.first_offset, item_3.last_offset), _write_array_b[acknowledge_types_size](acknowledge_types_size, *acknowledge_types) if acknowledge_types_size < SHORT else write_long_array(acknowledge_types, "b"), _write_B(tags), section)
+                            out += (_write_qq(item_3.first_offset, item_3.last_offset), _write_array_b[acknowledge_types_size](acknowledge_types_size, *acknowledge_types) if acknowledge_types_size < SHORT else write_long_array(acknowledge_types, "b"), SIZES[tags], section)
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
                 out.append(SIZES[forgotten_topics_data_size] if forgotten_topics_data_size < 128 else uvarint(forgotten_topics_data_size))
@@ -329,11 +433,69 @@ class ShareFetchRequest(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_16s(item_4.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_4), section_4)
+                    out += (_write_16s(item_4.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_4], section_4)
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_5), section_5)
+                out += (SIZES[tags_5], section_5)
+                return
+            if version == 1:
+                if self.is_renew_ack:
+                    refuse()
+                if self.group_id is None:
+                    group_id_raw_2 = b""
+                    group_id_size_2 = 0
+                else:
+                    group_id_raw_2 = self.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                if self.member_id is None:
+                    member_id_raw_2 = b""
+                    member_id_size_2 = 0
+                else:
+                    member_id_raw_2 = self.member_id.encode()
+                    member_id_size_2 = len(member_id_raw_2) + 1
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iiiiiiB(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, topics_size_2) if topics_size_2 < 128 else _write_iiiiii(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size) + uvarint(topics_size_2))
+                for item_5 in topics_2:
+                    partitions_3 = item_5.partitions
+                    partitions_size_3 = len(partitions_3) + 1
+                    out.append(_write_16sB(item_5.topic_id, partitions_size_3) if partitions_size_3 < 128 else _write_16s(item_5.topic_id) + uvarint(partitions_size_3))
+                    for item_6 in partitions_3:
+                        if item_6.partition_max_bytes != 0:
+                            refuse()
+                        acknowledgement_batches_2 = item_6.acknowledgement_batches
+                        acknowledgement_batches_size_2 = len(acknowledgement_batches_2) + 1
+                        out.append(_write_iB(item_6.partition_index, acknowledgement_batches_size_2) if acknowledgement_batches_size_2 < 128 else _write_i(item_6.partition_index) + uvarint(acknowledgement_batches_size_2))
+                        for item_7 in acknowledgement_batches_2:
+                            acknowledge_types_2 = item_7.acknowledge_types
+                            acknowledge_types_size_2 = len(acknowledge_types_2) + 1
+                            tags_6, section_6 = 0, b""
+                            if item_7.unknown_tagged_fields:
+                                tags_6, section_6 = write_tags((), item_7.unknown_tagged_fields)
+                            out += (_write_qq(item_7.first_offset, item_7.last_offset), _write_array_b[acknowledge_types_size_2](acknowledge_types_size_2, *acknowledge_types_2) if acknowledge_types_size_2 < SHORT else write_long_array(acknowledge_types_2, "b"), SIZES[tags_6], section_6)
+                        tags_7, section_7 = 0, b""
+                        if item_6.unknown_tagged_fields:
+                            tags_7, section_7 = write_tags((), item_6.unknown_tagged_fields)
+                        out += (SIZES[tags_7], section_7)
+                    tags_8, section_8 = 0, b""
+                    if item_5.unknown_tagged_fields:
+                        tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
+                    out += (SIZES[tags_8], section_8)
+                forgotten_topics_data_2 = self.forgotten_topics_data
+                forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
+                out.append(SIZES[forgotten_topics_data_size_2] if forgotten_topics_data_size_2 < 128 else uvarint(forgotten_topics_data_size_2))
+                for item_8 in forgotten_topics_data_2:
+                    partitions_4 = item_8.partitions
+                    partitions_size_4 = len(partitions_4) + 1
+                    tags_9, section_9 = 0, b""
+                    if item_8.unknown_tagged_fields:
+                        tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
+                    out += (_write_16s(item_8.topic_id), _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_9], section_9)
+                tags_10, section_10 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_10, section_10 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_10], section_10)
                 return
         except ENCODE_FAULTS:
             pass

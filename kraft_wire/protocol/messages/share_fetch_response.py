@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -24,7 +24,6 @@ _read_iiB = struct.Struct(">iiB").unpack_from
 _read_qqhB = struct.Struct(">qqhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -187,23 +186,27 @@ class ShareFetchResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 acquisition_lock_timeout_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[ShareFetchableTopicResponse]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, size = _read_ihB(data, pos)
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -212,7 +215,7 @@ class ShareFetchResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             error_message_2 = None
-                            pos = pos + 7
+                            pos += 7
                         else:
                             error_message_2, pos = long_string(data, pos + 7, size)
                         acknowledge_error_code, size = _read_hB(data, pos)
@@ -223,7 +226,7 @@ class ShareFetchResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             acknowledge_error_message = None
-                            pos = pos + 3
+                            pos += 3
                         else:
                             acknowledge_error_message, pos = long_string(data, pos + 3, size)
                         leader_id, leader_epoch, tags = _read_iiB(data, pos)
@@ -246,10 +249,12 @@ class ShareFetchResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         acquired_records: list[AcquiredRecords]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         acquired_records = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             first_offset, last_offset, delivery_count, tags = _read_qqhB(data, pos)
                             unknown_2: UnknownTags = ()
                             if tags:
@@ -274,10 +279,12 @@ class ShareFetchResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 node_endpoints = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     node_id, size = _read_iB(data, pos)
                     if 0 < size < 128:
                         end = pos + 4 + size
@@ -293,7 +300,7 @@ class ShareFetchResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         rack = None
-                        pos = pos + 5
+                        pos += 5
                     else:
                         rack, pos = long_string(data, pos + 5, size)
                     tags = data[pos]
@@ -362,11 +369,11 @@ class ShareFetchResponse(Message, gc=False):
                         tags_3, section_3 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_3), section_3)
+                        out += (SIZES[tags_3], section_3)
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_4), section_4)
+                    out += (SIZES[tags_4], section_4)
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
                 out.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
@@ -382,11 +389,11 @@ class ShareFetchResponse(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, _write_B(tags_5), section_5)
+                    out += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_5], section_5)
                 tags_6, section_6 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_6), section_6)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

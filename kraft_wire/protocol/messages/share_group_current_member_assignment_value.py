@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, read_unknown_tags
-from kraft_wire.protocol.fast_write import array_writers, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _read_iibB = struct.Struct(">iibB").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
 _write_iib = struct.Struct(">iib").pack
 _write_iibB = struct.Struct(">iibB").pack
 _read_array_i = array_readers("i")
@@ -74,10 +73,12 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 assigned_partitions: list[TopicPartitions]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 assigned_partitions = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: tuple[int, ...]
@@ -116,11 +117,11 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

@@ -43,7 +43,10 @@ class ShareGroupDescribeRequest(Message, gc=False):
                 size = data[0]
                 pos = 1
                 group_ids: tuple[str, ...]
-                group_ids, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    group_ids = ()
+                else:
+                    group_ids, pos = read_compact_strings(data, pos, size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
@@ -62,7 +65,10 @@ class ShareGroupDescribeRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 group_ids: tuple[str, ...]
-                group_ids, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    group_ids = ()
+                else:
+                    group_ids, pos = read_compact_strings(data, pos, size)
                 include_authorized_operations, tags = _read_tB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:

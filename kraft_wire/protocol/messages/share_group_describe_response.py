@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -22,7 +22,6 @@ _read_iB = struct.Struct(">iB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -161,10 +160,12 @@ class ShareGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -173,7 +174,7 @@ class ShareGroupDescribeResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
@@ -200,10 +201,12 @@ class ShareGroupDescribeResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     members: list[Member]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     members = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -219,7 +222,7 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             rack_id = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             rack_id, pos = long_string(data, pos + 1, size)
                         member_epoch, size = _read_iB(data, pos)
@@ -239,14 +242,19 @@ class ShareGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         subscribed_topic_names: tuple[str, ...]
-                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            subscribed_topic_names = ()
+                        else:
+                            subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         pos += 1
                         topic_partitions: list[TopicPartitions]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topic_partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             topic_id, size = _read_16sB(data, pos)
                             if 0 < size < 128:
                                 end = pos + 16 + size
@@ -348,14 +356,14 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                         tags_2, section_2 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
                         tags_3, section_3 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2, _write_B(tags_3), section_3)
+                        out += (SIZES[tags_2], section_2, SIZES[tags_3], section_3)
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
@@ -363,7 +371,7 @@ class ShareGroupDescribeResponse(Message, gc=False):
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_5), section_5)
+                out += (SIZES[tags_5], section_5)
                 return
         except ENCODE_FAULTS:
             pass

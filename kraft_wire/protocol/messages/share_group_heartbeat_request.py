@@ -13,7 +13,6 @@ from kraft_wire.protocol.message import Message, decode_message_carefully, encod
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 
@@ -73,7 +72,7 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 5
+                    pos += 5
                 else:
                     rack_id, pos = long_string(data, pos + 5, size)
                 size = data[pos]
@@ -82,7 +81,10 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     subscribed_topic_names = None
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        subscribed_topic_names = ()
+                    else:
+                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -120,7 +122,7 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 5
+                    pos += 5
                 else:
                     rack_id, pos = long_string(data, pos + 5, size)
                 size = data[pos]
@@ -129,7 +131,10 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     subscribed_topic_names = None
                 else:
-                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        subscribed_topic_names = ()
+                    else:
+                        subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -158,7 +163,7 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, rack_id_size) if rack_id_size < 128 else _write_i(self.member_epoch) + string_size(rack_id_size), rack_id_raw, b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), _write_B(tags), section))
+                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, rack_id_size) if rack_id_size < 128 else _write_i(self.member_epoch) + string_size(rack_id_size), rack_id_raw, b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_compact_strings, read_unknown_tags
@@ -11,8 +10,6 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_str
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
-
-_write_B = struct.Struct(">B").pack
 
 
 class ShareGroupMemberMetadataValue(Message, gc=False):
@@ -73,7 +70,10 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 subscribed_topic_names: tuple[str, ...]
-                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    subscribed_topic_names = ()
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -97,7 +97,7 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -117,7 +117,10 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 subscribed_topic_names: tuple[str, ...]
-                subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                if size == 1:
+                    subscribed_topic_names = ()
+                else:
+                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -146,7 +149,7 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), _write_B(tags), section))
+                return b"".join((SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

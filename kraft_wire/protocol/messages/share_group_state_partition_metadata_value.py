@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_16sB = struct.Struct(">16sB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -88,10 +87,12 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 initializing_topics: list[TopicPartitionsInfo]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 initializing_topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     if 0 < size < 128:
                         end = pos + 16 + size
@@ -117,10 +118,12 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 initialized_topics: list[TopicPartitionsInfo]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 initialized_topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
                     if 0 < size < 128:
                         end = pos + 16 + size
@@ -146,10 +149,12 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 deleting_topics: list[TopicInfo]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 deleting_topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id_3, size = _read_16sB(data, pos)
                     if 0 < size < 128:
                         end = pos + 16 + size
@@ -189,7 +194,7 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 initialized_topics = self.initialized_topics
                 initialized_topics_size = len(initialized_topics) + 1
                 out.append(SIZES[initialized_topics_size] if initialized_topics_size < 128 else uvarint(initialized_topics_size))
@@ -201,7 +206,7 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_16sB(item_2.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_2.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                    out += (_write_16sB(item_2.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_2.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
                 deleting_topics = self.deleting_topics
                 deleting_topics_size = len(deleting_topics) + 1
                 out.append(SIZES[deleting_topics_size] if deleting_topics_size < 128 else uvarint(deleting_topics_size))
@@ -211,11 +216,11 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_16sB(item_3.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, _write_B(tags_3), section_3)
+                    out += (_write_16sB(item_3.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

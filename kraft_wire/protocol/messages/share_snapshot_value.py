@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_uvarint, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import write_tags
+from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -16,7 +16,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_i = struct.Struct(">i").unpack_from
 _read_iiiqqqB = struct.Struct(">iiiqqqB").unpack_from
 _read_qqbhB = struct.Struct(">qqbhB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iiiqqq = struct.Struct(">iiiqqq").pack
 _write_iiiqqqB = struct.Struct(">iiiqqqB").pack
@@ -91,10 +90,12 @@ class ShareSnapshotValue(Message, gc=False):
                 snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, size = _read_iiiqqqB(data, pos)
                 pos += 37
                 state_batches: list[StateBatch]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 state_batches = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
@@ -110,30 +111,27 @@ class ShareSnapshotValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            delivery_complete_count_2, = _read_i(data, pos)
+                            delivery_complete_count, = _read_i(data, pos)
                             pos += 4
-                            delivery_complete_count = delivery_complete_count_2
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_2 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return ShareSnapshotValue(snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count, create_timestamp, write_timestamp, state_batches, unknown_2), pos
+                    if others:
+                        unknown_2 = tuple(others)
+                if pos <= len(data):
+                    return ShareSnapshotValue(snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count, create_timestamp, write_timestamp, state_batches, unknown_2), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -156,7 +154,7 @@ class ShareSnapshotValue(Message, gc=False):
                     if self.delivery_complete_count != -1:
                         known.append((0, _write_i(self.delivery_complete_count)))
                     tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_tag_count, long_array, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_tag_count, long_array, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,7 +14,6 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
 _read_iibB = struct.Struct(">iibB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_iib = struct.Struct(">iib").pack
 _write_iibB = struct.Struct(">iibB").pack
 _read_array_i = array_readers("i")
@@ -89,10 +88,12 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 active_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -116,46 +117,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] = []
+                        others: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_2: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_2 = None
+                                    assignment_epochs = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_2 = _read_array_i[size](data, pos)
+                                        assignment_epochs = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                                assignment_epochs = assignment_epochs_2
+                                        assignment_epochs, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others is None:
+                                    others = []
                                 end = pos + size
                                 others.append((tag, data[pos:end]))
                                 pos = end
-                        unknown = tuple(others)
-                        if pos > len(data):
-                            refuse()
+                        if others:
+                            unknown = tuple(others)
                     active_tasks.append(TaskIds(subtopology_id, partitions, assignment_epochs, unknown))
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -173,52 +171,49 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_2, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_3: tuple[int, ...] | None
-                    assignment_epochs_3 = ()
+                    assignment_epochs_2: tuple[int, ...] | None
+                    assignment_epochs_2 = ()
                     unknown_2: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_2: list[tuple[int, bytes]] = []
+                        others_2: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_4: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_4 = None
+                                    assignment_epochs_2 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_4 = _read_array_i[size](data, pos)
+                                        assignment_epochs_2 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_4, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_3 = assignment_epochs_4
+                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_2 is None:
+                                    others_2 = []
                                 end = pos + size
                                 others_2.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_2 = tuple(others_2)
-                        if pos > len(data):
-                            refuse()
-                    standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, assignment_epochs_3, unknown_2))
+                        if others_2:
+                            unknown_2 = tuple(others_2)
+                    standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -236,52 +231,49 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_3, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_5: tuple[int, ...] | None
-                    assignment_epochs_5 = ()
+                    assignment_epochs_3: tuple[int, ...] | None
+                    assignment_epochs_3 = ()
                     unknown_3: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_3: list[tuple[int, bytes]] = []
+                        others_3: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_6: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_6 = None
+                                    assignment_epochs_3 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_6 = _read_array_i[size](data, pos)
+                                        assignment_epochs_3 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_6, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_5 = assignment_epochs_6
+                                        assignment_epochs_3, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_3 is None:
+                                    others_3 = []
                                 end = pos + size
                                 others_3.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_3 = tuple(others_3)
-                        if pos > len(data):
-                            refuse()
-                    warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, assignment_epochs_5, unknown_3))
+                        if others_3:
+                            unknown_3 = tuple(others_3)
+                    warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3))
                 size = data[pos]
                 pos += 1
                 active_tasks_pending_revocation: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks_pending_revocation = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -299,52 +291,49 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_4, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_7: tuple[int, ...] | None
-                    assignment_epochs_7 = ()
+                    assignment_epochs_4: tuple[int, ...] | None
+                    assignment_epochs_4 = ()
                     unknown_4: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_4: list[tuple[int, bytes]] = []
+                        others_4: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_8: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_8 = None
+                                    assignment_epochs_4 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_8 = _read_array_i[size](data, pos)
+                                        assignment_epochs_4 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_8, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_7 = assignment_epochs_8
+                                        assignment_epochs_4, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_4 is None:
+                                    others_4 = []
                                 end = pos + size
                                 others_4.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_4 = tuple(others_4)
-                        if pos > len(data):
-                            refuse()
-                    active_tasks_pending_revocation.append(TaskIds(subtopology_id_4, partitions_4, assignment_epochs_7, unknown_4))
+                        if others_4:
+                            unknown_4 = tuple(others_4)
+                    active_tasks_pending_revocation.append(TaskIds(subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4))
                 size = data[pos]
                 pos += 1
                 standby_tasks_pending_revocation: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks_pending_revocation = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -362,52 +351,49 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_5, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_9: tuple[int, ...] | None
-                    assignment_epochs_9 = ()
+                    assignment_epochs_5: tuple[int, ...] | None
+                    assignment_epochs_5 = ()
                     unknown_5: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_5: list[tuple[int, bytes]] = []
+                        others_5: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_10: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_10 = None
+                                    assignment_epochs_5 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_10 = _read_array_i[size](data, pos)
+                                        assignment_epochs_5 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_10, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_9 = assignment_epochs_10
+                                        assignment_epochs_5, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_5 is None:
+                                    others_5 = []
                                 end = pos + size
                                 others_5.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_5 = tuple(others_5)
-                        if pos > len(data):
-                            refuse()
-                    standby_tasks_pending_revocation.append(TaskIds(subtopology_id_5, partitions_5, assignment_epochs_9, unknown_5))
+                        if others_5:
+                            unknown_5 = tuple(others_5)
+                    standby_tasks_pending_revocation.append(TaskIds(subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5))
                 size = data[pos]
                 pos += 1
                 warmup_tasks_pending_revocation: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks_pending_revocation = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -425,45 +411,40 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                         partitions_6, pos = long_array(data, pos, size, "i")
                     tags = data[pos]
                     pos += 1
-                    assignment_epochs_11: tuple[int, ...] | None
-                    assignment_epochs_11 = ()
+                    assignment_epochs_6: tuple[int, ...] | None
+                    assignment_epochs_6 = ()
                     unknown_6: UnknownTags = ()
                     if tags:
                         if tags > 127:
                             tags, pos = check_tag_count(data, pos, tags)
-                        others_6: list[tuple[int, bytes]] = []
+                        others_6: list[tuple[int, bytes]] | None = None
                         for _ in range(tags):
-                            tag = data[pos]
-                            pos += 1
-                            if tag > 127:
-                                tag, pos = long_uvarint(data, pos)
-                            size = data[pos]
-                            pos += 1
-                            if size > 127:
-                                size, pos = long_uvarint(data, pos)
+                            tag, size = data[pos], data[pos + 1]
+                            pos += 2
+                            if tag > 127 or size > 127:
+                                tag, size, pos = long_tag(data, pos - 2)
                             if tag == 0:
                                 size = data[pos]
                                 pos += 1
-                                assignment_epochs_12: tuple[int, ...] | None
                                 if size == 0:
-                                    assignment_epochs_12 = None
+                                    assignment_epochs_6 = None
                                 else:
                                     if 0 < size < SHORT:
-                                        assignment_epochs_12 = _read_array_i[size](data, pos)
+                                        assignment_epochs_6 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
-                                        assignment_epochs_12, pos = long_array(data, pos, size, "i")
-                                assignment_epochs_11 = assignment_epochs_12
+                                        assignment_epochs_6, pos = long_array(data, pos, size, "i")
                             elif tag < 1:
                                 refuse()
                             else:
+                                if others_6 is None:
+                                    others_6 = []
                                 end = pos + size
                                 others_6.append((tag, data[pos:end]))
                                 pos = end
-                        unknown_6 = tuple(others_6)
-                        if pos > len(data):
-                            refuse()
-                    warmup_tasks_pending_revocation.append(TaskIds(subtopology_id_6, partitions_6, assignment_epochs_11, unknown_6))
+                        if others_6:
+                            unknown_6 = tuple(others_6)
+                    warmup_tasks_pending_revocation.append(TaskIds(subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -497,7 +478,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size = len(assignment_epochs) + 1
                             known.append((0, _write_array_i[assignment_epochs_size](assignment_epochs_size, *assignment_epochs) if assignment_epochs_size < SHORT else write_long_array(assignment_epochs, "i")))
                         tags, section = write_tags(known, item.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
                 out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
@@ -517,7 +498,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
                             known_2.append((0, _write_array_i[assignment_epochs_size_2](assignment_epochs_size_2, *assignment_epochs_2) if assignment_epochs_size_2 < SHORT else write_long_array(assignment_epochs_2, "i")))
                         tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
                 out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
@@ -537,7 +518,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_3 = len(assignment_epochs_3) + 1
                             known_3.append((0, _write_array_i[assignment_epochs_size_3](assignment_epochs_size_3, *assignment_epochs_3) if assignment_epochs_size_3 < SHORT else write_long_array(assignment_epochs_3, "i")))
                         tags_3, section_3 = write_tags(known_3, item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_3), section_3)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_3], section_3)
                 active_tasks_pending_revocation = self.active_tasks_pending_revocation
                 active_tasks_pending_revocation_size = len(active_tasks_pending_revocation) + 1
                 out.append(SIZES[active_tasks_pending_revocation_size] if active_tasks_pending_revocation_size < 128 else uvarint(active_tasks_pending_revocation_size))
@@ -557,7 +538,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_4 = len(assignment_epochs_4) + 1
                             known_4.append((0, _write_array_i[assignment_epochs_size_4](assignment_epochs_size_4, *assignment_epochs_4) if assignment_epochs_size_4 < SHORT else write_long_array(assignment_epochs_4, "i")))
                         tags_4, section_4 = write_tags(known_4, item_4.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), _write_B(tags_4), section_4)
+                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_4], section_4)
                 standby_tasks_pending_revocation = self.standby_tasks_pending_revocation
                 standby_tasks_pending_revocation_size = len(standby_tasks_pending_revocation) + 1
                 out.append(SIZES[standby_tasks_pending_revocation_size] if standby_tasks_pending_revocation_size < 128 else uvarint(standby_tasks_pending_revocation_size))
@@ -577,7 +558,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_5 = len(assignment_epochs_5) + 1
                             known_5.append((0, _write_array_i[assignment_epochs_size_5](assignment_epochs_size_5, *assignment_epochs_5) if assignment_epochs_size_5 < SHORT else write_long_array(assignment_epochs_5, "i")))
                         tags_5, section_5 = write_tags(known_5, item_5.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), _write_B(tags_5), section_5)
+                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_5], section_5)
                 warmup_tasks_pending_revocation = self.warmup_tasks_pending_revocation
                 warmup_tasks_pending_revocation_size = len(warmup_tasks_pending_revocation) + 1
                 out.append(SIZES[warmup_tasks_pending_revocation_size] if warmup_tasks_pending_revocation_size < 128 else uvarint(warmup_tasks_pending_revocation_size))
@@ -597,11 +578,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_size_6 = len(assignment_epochs_6) + 1
                             known_6.append((0, _write_array_i[assignment_epochs_size_6](assignment_epochs_size_6, *assignment_epochs_6) if assignment_epochs_size_6 < SHORT else write_long_array(assignment_epochs_6, "i")))
                         tags_6, section_6 = write_tags(known_6, item_6.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), _write_B(tags_6), section_6)
+                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_6], section_6)
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_7), section_7)
+                out += (SIZES[tags_7], section_7)
                 return
         except ENCODE_FAULTS:
             pass

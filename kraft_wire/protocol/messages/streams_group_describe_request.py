@@ -12,8 +12,10 @@ from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_read_ttB = struct.Struct(">??B").unpack_from
+_read_tB = struct.Struct(">?B").unpack_from
+_write_ttB = struct.Struct(">??B").pack
+_write_tB = struct.Struct(">?B").pack
 
 
 class StreamsGroupDescribeRequest(Message, gc=False):
@@ -42,26 +44,34 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> StreamsGroupDescribeRequest:
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[0]
                 pos = 1
                 group_ids: tuple[str, ...]
-                group_ids, pos = read_compact_strings(data, pos, size)
-                include_authorized_operations = data[pos] != 0
-                pos += 1
-                include_topology_description: bool
-                if version >= 1:
-                    include_topology_description_2 = data[pos] != 0
-                    pos += 1
-                    include_topology_description = include_topology_description_2
+                if size == 1:
+                    group_ids = ()
                 else:
-                    include_topology_description = False
-                tags = data[pos]
+                    group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, include_topology_description, tags = _read_ttB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
                 return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown)
+            if version == 0:
+                size = data[0]
+                pos = 1
+                group_ids_2: tuple[str, ...]
+                if size == 1:
+                    group_ids_2 = ()
+                else:
+                    group_ids_2, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations_2, tags = _read_tB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return StreamsGroupDescribeRequest(group_ids_2, include_authorized_operations_2, False, unknown_2)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -70,26 +80,34 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[pos]
                 pos += 1
                 group_ids: tuple[str, ...]
-                group_ids, pos = read_compact_strings(data, pos, size)
-                include_authorized_operations = data[pos] != 0
-                pos += 1
-                include_topology_description: bool
-                if version >= 1:
-                    include_topology_description_2 = data[pos] != 0
-                    pos += 1
-                    include_topology_description = include_topology_description_2
+                if size == 1:
+                    group_ids = ()
                 else:
-                    include_topology_description = False
-                tags = data[pos]
+                    group_ids, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations, include_topology_description, tags = _read_ttB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
-                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                    pos -= 1
-                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown), pos + 1
+                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                    pos -= 3
+                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown), pos + 3
+            if version == 0:
+                size = data[pos]
+                pos += 1
+                group_ids_2: tuple[str, ...]
+                if size == 1:
+                    group_ids_2 = ()
+                else:
+                    group_ids_2, pos = read_compact_strings(data, pos, size)
+                include_authorized_operations_2, tags = _read_tB(data, pos)
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return StreamsGroupDescribeRequest(group_ids_2, include_authorized_operations_2, False, unknown_2), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -97,14 +115,20 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 0 <= version <= 1:
-                if version < 1 and (self.include_topology_description):
-                    refuse()
+            if version == 1:
                 group_ids = self.group_ids
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(group_ids), _write_t(self.include_authorized_operations), _write_t(self.include_topology_description) if version >= 1 else b"", _write_B(tags), section))
+                return b"".join((write_compact_strings(group_ids), _write_ttB(self.include_authorized_operations, self.include_topology_description, tags), section))
+            if version == 0:
+                if self.include_topology_description:
+                    refuse()
+                group_ids_2 = self.group_ids
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((write_compact_strings(group_ids_2), _write_tB(self.include_authorized_operations, tags_2), section_2))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ _read_tB = struct.Struct(">?B").unpack_from
 _read_HB = struct.Struct(">HB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_iiB = struct.Struct(">iiB").unpack_from
@@ -394,14 +393,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupDescribeResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     error_code, size = _read_hB(data, pos)
                     error_message: str | None
                     if 0 < size < 128:
@@ -410,7 +411,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         pos = end
                     elif size == 0:
                         error_message = None
-                        pos = pos + 3
+                        pos += 3
                     else:
                         error_message, pos = long_string(data, pos + 3, size)
                     size = data[pos]
@@ -439,10 +440,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         if size == 0:
                             subtopologies = None
                         else:
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
                             subtopologies = []
-                            for _ in range(size - 1):
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -453,18 +456,26 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 size = data[pos]
                                 pos += 1
                                 source_topics: tuple[str, ...]
-                                source_topics, pos = read_compact_strings(data, pos, size)
+                                if size == 1:
+                                    source_topics = ()
+                                else:
+                                    source_topics, pos = read_compact_strings(data, pos, size)
                                 size = data[pos]
                                 pos += 1
                                 repartition_sink_topics: tuple[str, ...]
-                                repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                                if size == 1:
+                                    repartition_sink_topics = ()
+                                else:
+                                    repartition_sink_topics, pos = read_compact_strings(data, pos, size)
                                 size = data[pos]
                                 pos += 1
                                 state_changelog_topics: list[TopicInfo]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
                                 state_changelog_topics = []
-                                for _ in range(size - 1):
+                                for _ in rounds:
                                     size = data[pos]
                                     if 0 < size < 128:
                                         end = pos + size
@@ -475,10 +486,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     partitions, replication_factor, size = _read_ihB(data, pos)
                                     pos += 7
                                     topic_configs: list[KeyValue]
-                                    if not 0 < size < 128:
-                                        size, pos = long_count(data, pos, size)
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
                                     topic_configs = []
-                                    for _ in range(size - 1):
+                                    for _ in rounds:
                                         size = data[pos]
                                         if 0 < size < 128:
                                             end = pos + size
@@ -510,10 +523,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 size = data[pos]
                                 pos += 1
                                 repartition_source_topics: list[TopicInfo]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
                                 repartition_source_topics = []
-                                for _ in range(size - 1):
+                                for _ in rounds:
                                     size = data[pos]
                                     if 0 < size < 128:
                                         end = pos + size
@@ -524,10 +539,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     partitions_2, replication_factor_2, size = _read_ihB(data, pos)
                                     pos += 7
                                     topic_configs_2: list[KeyValue]
-                                    if not 0 < size < 128:
-                                        size, pos = long_count(data, pos, size)
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
                                     topic_configs_2 = []
-                                    for _ in range(size - 1):
+                                    for _ in rounds:
                                         size = data[pos]
                                         if 0 < size < 128:
                                             end = pos + size
@@ -573,10 +590,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     members: list[Member]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     members = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -592,7 +611,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             instance_id = None
-                            pos = pos + 5
+                            pos += 5
                         else:
                             instance_id, pos = long_string(data, pos + 5, size)
                         size = data[pos]
@@ -603,7 +622,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             pos = end
                         elif size == 0:
                             rack_id = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             rack_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
@@ -650,10 +669,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         client_tags: list[KeyValue]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         client_tags = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -678,10 +699,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         task_offsets: list[TaskOffset]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         task_offsets = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -699,10 +722,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         task_end_offsets: list[TaskOffset]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         task_end_offsets = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -720,10 +745,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         active_tasks: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         active_tasks = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -749,10 +776,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         standby_tasks: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         standby_tasks = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -778,10 +807,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         warmup_tasks: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         warmup_tasks = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -813,10 +844,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos + 1]
                         pos += 2
                         active_tasks_2: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         active_tasks_2 = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -842,10 +875,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         standby_tasks_2: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         standby_tasks_2 = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -871,10 +906,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         warmup_tasks_2: list[TaskIds]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         warmup_tasks_2 = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -910,280 +947,214 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             pos -= 3
                         pos += 3
                         members.append(Member(member_id, member_epoch, instance_id, rack_id, client_id, client_host, topology_epoch, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, assignment, target_assignment, is_classic, unknown_19))
-                    authorized_operations, = _read_i(data, pos)
-                    pos += 4
+                    authorized_operations, size = _read_iB(data, pos)
+                    pos += 5
                     topology_description: TopologyDescription | None
-                    topology_description_status: int
-                    assignor_name: str | None
-                    if version >= 1:
+                    if size > 127:
+                        topology_description = None
+                    else:
                         size = data[pos]
                         pos += 1
-                        topology_description_2: TopologyDescription | None
-                        if size > 127:
-                            topology_description_2 = None
+                        subtopologies_2: list[TopologyDescriptionSubtopology]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
                         else:
-                            subtopologies_2: list[TopologyDescriptionSubtopology]
-                            global_stores: list[TopologyDescriptionGlobalStore]
-                            if version >= 1:
-                                size = data[pos]
-                                pos += 1
-                                subtopologies_3: list[TopologyDescriptionSubtopology]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
-                                subtopologies_3 = []
-                                for _ in range(size - 1):
-                                    subtopology_id_10: str
-                                    nodes: list[TopologyDescriptionNode]
-                                    if version >= 1:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            subtopology_id_11 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            subtopology_id_11, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        pos += 1
-                                        nodes_2: list[TopologyDescriptionNode]
-                                        if not 0 < size < 128:
-                                            size, pos = long_count(data, pos, size)
-                                        nodes_2 = []
-                                        for _ in range(size - 1):
-                                            name_3: str
-                                            node_type: int
-                                            source_topics_2: tuple[str, ...]
-                                            sink_topic: str | None
-                                            stores: tuple[str, ...]
-                                            successors: tuple[str, ...]
-                                            if version >= 1:
-                                                size = data[pos]
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    name_4 = data[pos + 1:end].decode()
-                                                    pos = end
-                                                else:
-                                                    name_4, pos = long_string(data, pos + 1, size)
-                                                node_type_2, size = _read_bB(data, pos)
-                                                pos += 2
-                                                source_topics_3: tuple[str, ...]
-                                                source_topics_3, pos = read_compact_strings(data, pos, size)
-                                                size = data[pos]
-                                                sink_topic_2: str | None
-                                                if 0 < size < 128:
-                                                    end = pos + size
-                                                    sink_topic_2 = data[pos + 1:end].decode()
-                                                    pos = end
-                                                elif size == 0:
-                                                    sink_topic_2 = None
-                                                    pos = pos + 1
-                                                else:
-                                                    sink_topic_2, pos = long_string(data, pos + 1, size)
-                                                size = data[pos]
-                                                pos += 1
-                                                stores_2: tuple[str, ...]
-                                                stores_2, pos = read_compact_strings(data, pos, size)
-                                                size = data[pos]
-                                                pos += 1
-                                                successors_2: tuple[str, ...]
-                                                successors_2, pos = read_compact_strings(data, pos, size)
-                                                name_3 = name_4
-                                                node_type = node_type_2
-                                                source_topics_2 = source_topics_3
-                                                sink_topic = sink_topic_2
-                                                stores = stores_2
-                                                successors = successors_2
-                                            else:
-                                                name_3 = ''
-                                                node_type = 0
-                                                source_topics_2 = ()
-                                                sink_topic = None
-                                                stores = ()
-                                                successors = ()
-                                            tags = data[pos]
-                                            unknown_20: UnknownTags = ()
-                                            if tags:
-                                                unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
-                                                pos -= 1
-                                            pos += 1
-                                            nodes_2.append(TopologyDescriptionNode(name_3, node_type, source_topics_2, sink_topic, stores, successors, unknown_20))
-                                        subtopology_id_10 = subtopology_id_11
-                                        nodes = nodes_2
-                                    else:
-                                        subtopology_id_10 = ''
-                                        nodes = []
-                                    tags = data[pos]
-                                    unknown_21: UnknownTags = ()
-                                    if tags:
-                                        unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    subtopologies_3.append(TopologyDescriptionSubtopology(subtopology_id_10, nodes, unknown_21))
-                                size = data[pos]
-                                pos += 1
-                                global_stores_2: list[TopologyDescriptionGlobalStore]
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
-                                global_stores_2 = []
-                                for _ in range(size - 1):
-                                    source: TopologyDescriptionNode
-                                    processor: TopologyDescriptionNode
-                                    if version >= 1:
-                                        name_5: str
-                                        node_type_3: int
-                                        source_topics_4: tuple[str, ...]
-                                        sink_topic_3: str | None
-                                        stores_3: tuple[str, ...]
-                                        successors_3: tuple[str, ...]
-                                        if version >= 1:
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                name_6 = data[pos + 1:end].decode()
-                                                pos = end
-                                            else:
-                                                name_6, pos = long_string(data, pos + 1, size)
-                                            node_type_4, size = _read_bB(data, pos)
-                                            pos += 2
-                                            source_topics_5: tuple[str, ...]
-                                            source_topics_5, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
-                                            sink_topic_4: str | None
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                sink_topic_4 = data[pos + 1:end].decode()
-                                                pos = end
-                                            elif size == 0:
-                                                sink_topic_4 = None
-                                                pos = pos + 1
-                                            else:
-                                                sink_topic_4, pos = long_string(data, pos + 1, size)
-                                            size = data[pos]
-                                            pos += 1
-                                            stores_4: tuple[str, ...]
-                                            stores_4, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
-                                            pos += 1
-                                            successors_4: tuple[str, ...]
-                                            successors_4, pos = read_compact_strings(data, pos, size)
-                                            name_5 = name_6
-                                            node_type_3 = node_type_4
-                                            source_topics_4 = source_topics_5
-                                            sink_topic_3 = sink_topic_4
-                                            stores_3 = stores_4
-                                            successors_3 = successors_4
-                                        else:
-                                            name_5 = ''
-                                            node_type_3 = 0
-                                            source_topics_4 = ()
-                                            sink_topic_3 = None
-                                            stores_3 = ()
-                                            successors_3 = ()
-                                        tags = data[pos]
-                                        unknown_22: UnknownTags = ()
-                                        if tags:
-                                            unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        source_2 = TopologyDescriptionNode(name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3, unknown_22)
-                                        pos += 1
-                                        name_7: str
-                                        node_type_5: int
-                                        source_topics_6: tuple[str, ...]
-                                        sink_topic_5: str | None
-                                        stores_5: tuple[str, ...]
-                                        successors_5: tuple[str, ...]
-                                        if version >= 1:
-                                            size = data[pos]
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                name_8 = data[pos + 1:end].decode()
-                                                pos = end
-                                            else:
-                                                name_8, pos = long_string(data, pos + 1, size)
-                                            node_type_6, size = _read_bB(data, pos)
-                                            pos += 2
-                                            source_topics_7: tuple[str, ...]
-                                            source_topics_7, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
-                                            sink_topic_6: str | None
-                                            if 0 < size < 128:
-                                                end = pos + size
-                                                sink_topic_6 = data[pos + 1:end].decode()
-                                                pos = end
-                                            elif size == 0:
-                                                sink_topic_6 = None
-                                                pos = pos + 1
-                                            else:
-                                                sink_topic_6, pos = long_string(data, pos + 1, size)
-                                            size = data[pos]
-                                            pos += 1
-                                            stores_6: tuple[str, ...]
-                                            stores_6, pos = read_compact_strings(data, pos, size)
-                                            size = data[pos]
-                                            pos += 1
-                                            successors_6: tuple[str, ...]
-                                            successors_6, pos = read_compact_strings(data, pos, size)
-                                            name_7 = name_8
-                                            node_type_5 = node_type_6
-                                            source_topics_6 = source_topics_7
-                                            sink_topic_5 = sink_topic_6
-                                            stores_5 = stores_6
-                                            successors_5 = successors_6
-                                        else:
-                                            name_7 = ''
-                                            node_type_5 = 0
-                                            source_topics_6 = ()
-                                            sink_topic_5 = None
-                                            stores_5 = ()
-                                            successors_5 = ()
-                                        tags = data[pos]
-                                        unknown_23: UnknownTags = ()
-                                        if tags:
-                                            unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        processor_2 = TopologyDescriptionNode(name_7, node_type_5, source_topics_6, sink_topic_5, stores_5, successors_5, unknown_23)
-                                        pos += 1
-                                        source = source_2
-                                        processor = processor_2
-                                    else:
-                                        source = TopologyDescriptionNode()
-                                        processor = TopologyDescriptionNode()
-                                    tags = data[pos]
-                                    unknown_24: UnknownTags = ()
-                                    if tags:
-                                        unknown_24, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    global_stores_2.append(TopologyDescriptionGlobalStore(source, processor, unknown_24))
-                                subtopologies_2 = subtopologies_3
-                                global_stores = global_stores_2
+                            rounds, pos = long_rounds(data, pos, size)
+                        subtopologies_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_10 = data[pos + 1:end].decode()
+                                pos = end
                             else:
-                                subtopologies_2 = []
-                                global_stores = []
+                                subtopology_id_10, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            nodes: list[TopologyDescriptionNode]
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            nodes = []
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_3 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_3, pos = long_string(data, pos + 1, size)
+                                node_type, size = _read_bB(data, pos)
+                                pos += 2
+                                source_topics_2: tuple[str, ...]
+                                if size == 1:
+                                    source_topics_2 = ()
+                                else:
+                                    source_topics_2, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                sink_topic: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    sink_topic = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    sink_topic = None
+                                    pos += 1
+                                else:
+                                    sink_topic, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                stores: tuple[str, ...]
+                                if size == 1:
+                                    stores = ()
+                                else:
+                                    stores, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                successors: tuple[str, ...]
+                                if size == 1:
+                                    successors = ()
+                                else:
+                                    successors, pos = read_compact_strings(data, pos, size)
+                                tags = data[pos]
+                                unknown_20: UnknownTags = ()
+                                if tags:
+                                    unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                nodes.append(TopologyDescriptionNode(name_3, node_type, source_topics_2, sink_topic, stores, successors, unknown_20))
                             tags = data[pos]
-                            unknown_25: UnknownTags = ()
+                            unknown_21: UnknownTags = ()
                             if tags:
-                                unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topology_description_2 = TopologyDescription(subtopologies_2, global_stores, unknown_25)
-                        topology_description_status_2, size = _read_bB(data, pos)
-                        assignor_name_2: str | None
+                            subtopologies_2.append(TopologyDescriptionSubtopology(subtopology_id_10, nodes, unknown_21))
+                        size = data[pos]
+                        pos += 1
+                        global_stores: list[TopologyDescriptionGlobalStore]
                         if 0 < size < 128:
-                            end = pos + 1 + size
-                            assignor_name_2 = data[pos + 2:end].decode()
-                            pos = end
-                        elif size == 0:
-                            assignor_name_2 = None
-                            pos = pos + 2
+                            rounds = ROUNDS[size]
                         else:
-                            assignor_name_2, pos = long_string(data, pos + 2, size)
-                        topology_description = topology_description_2
-                        topology_description_status = topology_description_status_2
-                        assignor_name = assignor_name_2
-                    else:
-                        topology_description = None
-                        topology_description_status = 0
+                            rounds, pos = long_rounds(data, pos, size)
+                        global_stores = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name_4, pos = long_string(data, pos + 1, size)
+                            node_type_2, size = _read_bB(data, pos)
+                            pos += 2
+                            source_topics_3: tuple[str, ...]
+                            if size == 1:
+                                source_topics_3 = ()
+                            else:
+                                source_topics_3, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            sink_topic_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                sink_topic_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                sink_topic_2 = None
+                                pos += 1
+                            else:
+                                sink_topic_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            stores_2: tuple[str, ...]
+                            if size == 1:
+                                stores_2 = ()
+                            else:
+                                stores_2, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            pos += 1
+                            successors_2: tuple[str, ...]
+                            if size == 1:
+                                successors_2 = ()
+                            else:
+                                successors_2, pos = read_compact_strings(data, pos, size)
+                            tags = data[pos]
+                            unknown_22: UnknownTags = ()
+                            if tags:
+                                unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            source = TopologyDescriptionNode(name_4, node_type_2, source_topics_3, sink_topic_2, stores_2, successors_2, unknown_22)
+                            size = data[pos + 1]
+                            if 0 < size < 128:
+                                end = pos + 1 + size
+                                name_5 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                name_5, pos = long_string(data, pos + 2, size)
+                            node_type_3, size = _read_bB(data, pos)
+                            pos += 2
+                            source_topics_4: tuple[str, ...]
+                            if size == 1:
+                                source_topics_4 = ()
+                            else:
+                                source_topics_4, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            sink_topic_3: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                sink_topic_3 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                sink_topic_3 = None
+                                pos += 1
+                            else:
+                                sink_topic_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            stores_3: tuple[str, ...]
+                            if size == 1:
+                                stores_3 = ()
+                            else:
+                                stores_3, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            pos += 1
+                            successors_3: tuple[str, ...]
+                            if size == 1:
+                                successors_3 = ()
+                            else:
+                                successors_3, pos = read_compact_strings(data, pos, size)
+                            tags = data[pos]
+                            unknown_23: UnknownTags = ()
+                            if tags:
+                                unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            processor = TopologyDescriptionNode(name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3, unknown_23)
+                            tags = data[pos + 1]
+                            unknown_24: UnknownTags = ()
+                            if tags:
+                                unknown_24, pos = read_unknown_tags(data, pos + 2, tags)
+                                pos -= 2
+                            pos += 2
+                            global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_24))
+                        tags = data[pos]
+                        unknown_25: UnknownTags = ()
+                        if tags:
+                            unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topology_description = TopologyDescription(subtopologies_2, global_stores, unknown_25)
+                    topology_description_status, size = _read_bB(data, pos)
+                    assignor_name: str | None
+                    if 0 < size < 128:
+                        end = pos + 1 + size
+                        assignor_name = data[pos + 2:end].decode()
+                        pos = end
+                    elif size == 0:
                         assignor_name = None
+                        pos += 2
+                    else:
+                        assignor_name, pos = long_string(data, pos + 2, size)
                     tags = data[pos]
                     unknown_26: UnknownTags = ()
                     if tags:
@@ -1197,6 +1168,573 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     unknown_27, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return StreamsGroupDescribeResponse(throttle_time_ms, groups, unknown_27), pos + 1
+            if version == 0:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                groups_2: list[DescribedGroup]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                groups_2 = []
+                for _ in rounds:
+                    error_code_2, size = _read_hB(data, pos)
+                    error_message_2: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_2 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_2 = None
+                        pos += 3
+                    else:
+                        error_message_2, pos = long_string(data, pos + 3, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_id_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_id_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        group_state_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        group_state_2, pos = long_string(data, pos + 1, size)
+                    group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
+                    pos += 9
+                    topology_2: Topology | None
+                    if size > 127:
+                        topology_2 = None
+                    else:
+                        epoch_2, size = _read_iB(data, pos)
+                        pos += 5
+                        subtopologies_3: list[Subtopology] | None
+                        if size == 0:
+                            subtopologies_3 = None
+                        else:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            subtopologies_3 = []
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    subtopology_id_11 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    subtopology_id_11, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                source_topics_5: tuple[str, ...]
+                                if size == 1:
+                                    source_topics_5 = ()
+                                else:
+                                    source_topics_5, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                repartition_sink_topics_2: tuple[str, ...]
+                                if size == 1:
+                                    repartition_sink_topics_2 = ()
+                                else:
+                                    repartition_sink_topics_2, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                state_changelog_topics_2: list[TopicInfo]
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                state_changelog_topics_2 = []
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_6 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_6, pos = long_string(data, pos + 1, size)
+                                    partitions_9, replication_factor_3, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs_3: list[KeyValue]
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    topic_configs_3 = []
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_4 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_4, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_4 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_4, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_28: UnknownTags = ()
+                                        if tags:
+                                            unknown_28, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs_3.append(KeyValue(key_4, value_4, unknown_28))
+                                    tags = data[pos]
+                                    unknown_29: UnknownTags = ()
+                                    if tags:
+                                        unknown_29, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    state_changelog_topics_2.append(TopicInfo(name_6, partitions_9, replication_factor_3, topic_configs_3, unknown_29))
+                                size = data[pos]
+                                pos += 1
+                                repartition_source_topics_2: list[TopicInfo]
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                repartition_source_topics_2 = []
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_7 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_7, pos = long_string(data, pos + 1, size)
+                                    partitions_10, replication_factor_4, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs_4: list[KeyValue]
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    topic_configs_4 = []
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_5 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_5, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_5 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_5, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_30: UnknownTags = ()
+                                        if tags:
+                                            unknown_30, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs_4.append(KeyValue(key_5, value_5, unknown_30))
+                                    tags = data[pos]
+                                    unknown_31: UnknownTags = ()
+                                    if tags:
+                                        unknown_31, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    repartition_source_topics_2.append(TopicInfo(name_7, partitions_10, replication_factor_4, topic_configs_4, unknown_31))
+                                tags = data[pos]
+                                unknown_32: UnknownTags = ()
+                                if tags:
+                                    unknown_32, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                subtopologies_3.append(Subtopology(subtopology_id_11, source_topics_5, repartition_sink_topics_2, state_changelog_topics_2, repartition_source_topics_2, unknown_32))
+                        tags = data[pos]
+                        unknown_33: UnknownTags = ()
+                        if tags:
+                            unknown_33, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topology_2 = Topology(epoch_2, subtopologies_3, unknown_33)
+                    size = data[pos]
+                    pos += 1
+                    members_2: list[Member]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    members_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        member_epoch_2, size = _read_iB(data, pos)
+                        instance_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            instance_id_2 = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            instance_id_2 = None
+                            pos += 5
+                        else:
+                            instance_id_2, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        rack_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            rack_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_id_2 = None
+                            pos += 1
+                        else:
+                            rack_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host_2, pos = long_string(data, pos + 1, size)
+                        topology_epoch_2, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            process_id_2 = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            process_id_2, pos = long_string(data, pos + 5, size)
+                        size = data[pos]
+                        pos += 1
+                        user_endpoint_2: Endpoint | None
+                        if size > 127:
+                            user_endpoint_2 = None
+                        else:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                host_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                host_2, pos = long_string(data, pos + 1, size)
+                            port_2, tags = _read_HB(data, pos)
+                            unknown_34: UnknownTags = ()
+                            if tags:
+                                unknown_34, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            pos += 3
+                            user_endpoint_2 = Endpoint(host_2, port_2, unknown_34)
+                        size = data[pos]
+                        pos += 1
+                        client_tags_2: list[KeyValue]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        client_tags_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key_6 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key_6, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_6 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                value_6, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown_35: UnknownTags = ()
+                            if tags:
+                                unknown_35, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            client_tags_2.append(KeyValue(key_6, value_6, unknown_35))
+                        size = data[pos]
+                        pos += 1
+                        task_offsets_2: list[TaskOffset]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        task_offsets_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_12 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_12, pos = long_string(data, pos + 1, size)
+                            partition_3, offset_3, tags = _read_iqB(data, pos)
+                            unknown_36: UnknownTags = ()
+                            if tags:
+                                unknown_36, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_offsets_2.append(TaskOffset(subtopology_id_12, partition_3, offset_3, unknown_36))
+                        size = data[pos]
+                        pos += 1
+                        task_end_offsets_2: list[TaskOffset]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        task_end_offsets_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_13 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_13, pos = long_string(data, pos + 1, size)
+                            partition_4, offset_4, tags = _read_iqB(data, pos)
+                            unknown_37: UnknownTags = ()
+                            if tags:
+                                unknown_37, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_end_offsets_2.append(TaskOffset(subtopology_id_13, partition_4, offset_4, unknown_37))
+                        size = data[pos]
+                        pos += 1
+                        active_tasks_3: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        active_tasks_3 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_14 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_14, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_11: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_11 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_11, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_38: UnknownTags = ()
+                            if tags:
+                                unknown_38, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_tasks_3.append(TaskIds(subtopology_id_14, partitions_11, unknown_38))
+                        size = data[pos]
+                        pos += 1
+                        standby_tasks_3: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        standby_tasks_3 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_15 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_15, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_12: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_12 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_12, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_39: UnknownTags = ()
+                            if tags:
+                                unknown_39, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_tasks_3.append(TaskIds(subtopology_id_15, partitions_12, unknown_39))
+                        size = data[pos]
+                        pos += 1
+                        warmup_tasks_3: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        warmup_tasks_3 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_16 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_16, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_13: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_13 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_13, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_40: UnknownTags = ()
+                            if tags:
+                                unknown_40, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            warmup_tasks_3.append(TaskIds(subtopology_id_16, partitions_13, unknown_40))
+                        tags = data[pos]
+                        unknown_41: UnknownTags = ()
+                        if tags:
+                            unknown_41, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        assignment_2 = Assignment(active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41)
+                        size = data[pos + 1]
+                        pos += 2
+                        active_tasks_4: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        active_tasks_4 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_17 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_17, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_14: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_14 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_14, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_42: UnknownTags = ()
+                            if tags:
+                                unknown_42, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_tasks_4.append(TaskIds(subtopology_id_17, partitions_14, unknown_42))
+                        size = data[pos]
+                        pos += 1
+                        standby_tasks_4: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        standby_tasks_4 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_18 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_18, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_15: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_15 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_15, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_43: UnknownTags = ()
+                            if tags:
+                                unknown_43, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_tasks_4.append(TaskIds(subtopology_id_18, partitions_15, unknown_43))
+                        size = data[pos]
+                        pos += 1
+                        warmup_tasks_4: list[TaskIds]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        warmup_tasks_4 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_19 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_19, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_16: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_16 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_16, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_44: UnknownTags = ()
+                            if tags:
+                                unknown_44, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            warmup_tasks_4.append(TaskIds(subtopology_id_19, partitions_16, unknown_44))
+                        tags = data[pos]
+                        unknown_45: UnknownTags = ()
+                        if tags:
+                            unknown_45, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        target_assignment_2 = Assignment(active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45)
+                        is_classic_2, tags = _read_tB(data, pos + 1)
+                        unknown_46: UnknownTags = ()
+                        if tags:
+                            unknown_46, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        members_2.append(Member(member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2, client_host_2, topology_epoch_2, process_id_2, user_endpoint_2, client_tags_2, task_offsets_2, task_end_offsets_2, assignment_2, target_assignment_2, is_classic_2, unknown_46))
+                    authorized_operations_2, tags = _read_iB(data, pos)
+                    unknown_47: UnknownTags = ()
+                    if tags:
+                        unknown_47, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    groups_2.append(DescribedGroup(error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2, assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None, unknown_47))
+                tags = data[pos]
+                unknown_48: UnknownTags = ()
+                if tags:
+                    unknown_48, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupDescribeResponse(throttle_time_ms_2, groups_2, unknown_48), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -1204,15 +1742,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
                 out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
                 for item in groups:
-                    if version < 1 and (item.topology_description is not None):
-                        refuse()
-                    if version < 1 and (item.topology_description_status != 0):
-                        refuse()
                     if item.error_message is None:
                         error_message_raw = b""
                         error_message_size = 0
@@ -1256,11 +1790,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags, section = 0, b""
                                     if item_4.unknown_tagged_fields:
                                         tags, section = write_tags((), item_4.unknown_tagged_fields)
-                                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
                                 tags_2, section_2 = 0, b""
                                 if item_3.unknown_tagged_fields:
                                     tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                                out += (_write_B(tags_2), section_2)
+                                out += (SIZES[tags_2], section_2)
                             repartition_source_topics = item_2.repartition_source_topics
                             repartition_source_topics_size = len(repartition_source_topics) + 1
                             out.append(SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
@@ -1278,19 +1812,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags_3, section_3 = 0, b""
                                     if item_6.unknown_tagged_fields:
                                         tags_3, section_3 = write_tags((), item_6.unknown_tagged_fields)
-                                    out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                                    out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
                                 tags_4, section_4 = 0, b""
                                 if item_5.unknown_tagged_fields:
                                     tags_4, section_4 = write_tags((), item_5.unknown_tagged_fields)
-                                out += (_write_B(tags_4), section_4)
+                                out += (SIZES[tags_4], section_4)
                             tags_5, section_5 = 0, b""
                             if item_2.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_2.unknown_tagged_fields)
-                            out += (_write_B(tags_5), section_5)
+                            out += (SIZES[tags_5], section_5)
                         tags_6, section_6 = 0, b""
                         if topology.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), topology.unknown_tagged_fields)
-                        out += (_write_B(tags_6), section_6)
+                        out += (SIZES[tags_6], section_6)
                     members = item.members
                     members_size = len(members) + 1
                     out.append(SIZES[members_size] if members_size < 128 else uvarint(members_size))
@@ -1337,7 +1871,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_8, section_8 = 0, b""
                             if item_8.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_8.unknown_tagged_fields)
-                            out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, _write_B(tags_8), section_8)
+                            out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, SIZES[tags_8], section_8)
                         task_offsets = item_7.task_offsets
                         task_offsets_size = len(task_offsets) + 1
                         out.append(SIZES[task_offsets_size] if task_offsets_size < 128 else uvarint(task_offsets_size))
@@ -1370,7 +1904,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_11, section_11 = 0, b""
                             if item_11.unknown_tagged_fields:
                                 tags_11, section_11 = write_tags((), item_11.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_11), section_11)
+                            out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_11], section_11)
                         standby_tasks = assignment.standby_tasks
                         standby_tasks_size = len(standby_tasks) + 1
                         out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
@@ -1382,7 +1916,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_12, section_12 = 0, b""
                             if item_12.unknown_tagged_fields:
                                 tags_12, section_12 = write_tags((), item_12.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_12), section_12)
+                            out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_12], section_12)
                         warmup_tasks = assignment.warmup_tasks
                         warmup_tasks_size = len(warmup_tasks) + 1
                         out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
@@ -1394,14 +1928,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_13, section_13 = 0, b""
                             if item_13.unknown_tagged_fields:
                                 tags_13, section_13 = write_tags((), item_13.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_13), section_13)
+                            out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_13], section_13)
                         tags_14, section_14 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_14, section_14 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_7.target_assignment
                         active_tasks_2 = target_assignment.active_tasks
                         active_tasks_size_2 = len(active_tasks_2) + 1
-                        out += (_write_B(tags_14), section_14, SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
+                        out += (SIZES[tags_14], section_14, SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
                         for item_14 in active_tasks_2:
                             subtopology_id_raw_7 = item_14.subtopology_id.encode()
                             subtopology_id_size_7 = len(subtopology_id_raw_7) + 1
@@ -1410,7 +1944,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_15, section_15 = 0, b""
                             if item_14.unknown_tagged_fields:
                                 tags_15, section_15 = write_tags((), item_14.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_7] if subtopology_id_size_7 < 128 else string_size(subtopology_id_size_7), subtopology_id_raw_7, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), _write_B(tags_15), section_15)
+                            out += (SIZES[subtopology_id_size_7] if subtopology_id_size_7 < 128 else string_size(subtopology_id_size_7), subtopology_id_raw_7, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_15], section_15)
                         standby_tasks_2 = target_assignment.standby_tasks
                         standby_tasks_size_2 = len(standby_tasks_2) + 1
                         out.append(SIZES[standby_tasks_size_2] if standby_tasks_size_2 < 128 else uvarint(standby_tasks_size_2))
@@ -1422,7 +1956,7 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_16, section_16 = 0, b""
                             if item_15.unknown_tagged_fields:
                                 tags_16, section_16 = write_tags((), item_15.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_8] if subtopology_id_size_8 < 128 else string_size(subtopology_id_size_8), subtopology_id_raw_8, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), _write_B(tags_16), section_16)
+                            out += (SIZES[subtopology_id_size_8] if subtopology_id_size_8 < 128 else string_size(subtopology_id_size_8), subtopology_id_raw_8, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_16], section_16)
                         warmup_tasks_2 = target_assignment.warmup_tasks
                         warmup_tasks_size_2 = len(warmup_tasks_2) + 1
                         out.append(SIZES[warmup_tasks_size_2] if warmup_tasks_size_2 < 128 else uvarint(warmup_tasks_size_2))
@@ -1434,171 +1968,353 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_17, section_17 = 0, b""
                             if item_16.unknown_tagged_fields:
                                 tags_17, section_17 = write_tags((), item_16.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_9] if subtopology_id_size_9 < 128 else string_size(subtopology_id_size_9), subtopology_id_raw_9, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), _write_B(tags_17), section_17)
+                            out += (SIZES[subtopology_id_size_9] if subtopology_id_size_9 < 128 else string_size(subtopology_id_size_9), subtopology_id_raw_9, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_17], section_17)
                         tags_18, section_18 = 0, b""
                         if target_assignment.unknown_tagged_fields:
                             tags_18, section_18 = write_tags((), target_assignment.unknown_tagged_fields)
                         tags_19, section_19 = 0, b""
                         if item_7.unknown_tagged_fields:
                             tags_19, section_19 = write_tags((), item_7.unknown_tagged_fields)
-                        out += (_write_B(tags_18), section_18, _write_tB(item_7.is_classic, tags_19), section_19)
+                        out += (SIZES[tags_18], section_18, _write_tB(item_7.is_classic, tags_19), section_19)
+                    topology_description = item.topology_description
                     out.append(_write_i(item.authorized_operations))
-                    if version >= 1:
-                        topology_description = item.topology_description
-                        if topology_description is None:
-                            out.append(b'\xff')
-                        else:
-                            if version < 1 and (topology_description.subtopologies is None or topology_description.subtopologies):
-                                refuse()
-                            if version < 1 and (topology_description.global_stores is None or topology_description.global_stores):
-                                refuse()
-                            out.append(_write_B(1))
-                            if version >= 1:
-                                subtopologies_2 = topology_description.subtopologies
-                                subtopologies_size_2 = len(subtopologies_2) + 1
-                                out.append(SIZES[subtopologies_size_2] if subtopologies_size_2 < 128 else uvarint(subtopologies_size_2))
-                                for item_17 in subtopologies_2:
-                                    if version < 1 and (item_17.subtopology_id != ''):
-                                        refuse()
-                                    if version < 1 and (item_17.nodes is None or item_17.nodes):
-                                        refuse()
-                                    if version >= 1:
-                                        subtopology_id_raw_10 = item_17.subtopology_id.encode()
-                                        subtopology_id_size_10 = len(subtopology_id_raw_10) + 1
-                                        nodes = item_17.nodes
-                                        nodes_size = len(nodes) + 1
-                                        out += (SIZES[subtopology_id_size_10] if subtopology_id_size_10 < 128 else string_size(subtopology_id_size_10), subtopology_id_raw_10, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
-                                        for item_18 in nodes:
-                                            if version < 1 and (item_18.name != ''):
-                                                refuse()
-                                            if version < 1 and (item_18.node_type != 0):
-                                                refuse()
-                                            if version < 1 and (item_18.source_topics is None or item_18.source_topics):
-                                                refuse()
-                                            if version < 1 and (item_18.sink_topic is not None):
-                                                refuse()
-                                            if version < 1 and (item_18.stores is None or item_18.stores):
-                                                refuse()
-                                            if version < 1 and (item_18.successors is None or item_18.successors):
-                                                refuse()
-                                            if version >= 1:
-                                                name_raw_3 = item_18.name.encode()
-                                                name_size_3 = len(name_raw_3) + 1
-                                                source_topics_2 = item_18.source_topics
-                                                if item_18.sink_topic is None:
-                                                    sink_topic_raw = b""
-                                                    sink_topic_size = 0
-                                                else:
-                                                    sink_topic_raw = item_18.sink_topic.encode()
-                                                    sink_topic_size = len(sink_topic_raw) + 1
-                                                stores = item_18.stores
-                                                successors = item_18.successors
-                                                out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(item_18.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors))
-                                            tags_20, section_20 = 0, b""
-                                            if item_18.unknown_tagged_fields:
-                                                tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
-                                            out += (_write_B(tags_20), section_20)
-                                    tags_21, section_21 = 0, b""
-                                    if item_17.unknown_tagged_fields:
-                                        tags_21, section_21 = write_tags((), item_17.unknown_tagged_fields)
-                                    out += (_write_B(tags_21), section_21)
-                                global_stores = topology_description.global_stores
-                                global_stores_size = len(global_stores) + 1
-                                out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
-                                for item_19 in global_stores:
-                                    if version < 1 and (item_19.source != _DEFAULT_TopologyDescriptionNode):
-                                        refuse()
-                                    if version < 1 and (item_19.processor != _DEFAULT_TopologyDescriptionNode):
-                                        refuse()
-                                    if version >= 1:
-                                        source = item_19.source
-                                        if version < 1 and (source.name != ''):
-                                            refuse()
-                                        if version < 1 and (source.node_type != 0):
-                                            refuse()
-                                        if version < 1 and (source.source_topics is None or source.source_topics):
-                                            refuse()
-                                        if version < 1 and (source.sink_topic is not None):
-                                            refuse()
-                                        if version < 1 and (source.stores is None or source.stores):
-                                            refuse()
-                                        if version < 1 and (source.successors is None or source.successors):
-                                            refuse()
-                                        if version >= 1:
-                                            name_raw_4 = source.name.encode()
-                                            name_size_4 = len(name_raw_4) + 1
-                                            source_topics_3 = source.source_topics
-                                            if source.sink_topic is None:
-                                                sink_topic_raw_2 = b""
-                                                sink_topic_size_2 = 0
-                                            else:
-                                                sink_topic_raw_2 = source.sink_topic.encode()
-                                                sink_topic_size_2 = len(sink_topic_raw_2) + 1
-                                            stores_2 = source.stores
-                                            successors_2 = source.successors
-                                            out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_b(source.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2))
-                                        tags_22, section_22 = 0, b""
-                                        if source.unknown_tagged_fields:
-                                            tags_22, section_22 = write_tags((), source.unknown_tagged_fields)
-                                        processor = item_19.processor
-                                        if version < 1 and (processor.name != ''):
-                                            refuse()
-                                        if version < 1 and (processor.node_type != 0):
-                                            refuse()
-                                        if version < 1 and (processor.source_topics is None or processor.source_topics):
-                                            refuse()
-                                        if version < 1 and (processor.sink_topic is not None):
-                                            refuse()
-                                        if version < 1 and (processor.stores is None or processor.stores):
-                                            refuse()
-                                        if version < 1 and (processor.successors is None or processor.successors):
-                                            refuse()
-                                        out += (_write_B(tags_22), section_22)
-                                        if version >= 1:
-                                            name_raw_5 = processor.name.encode()
-                                            name_size_5 = len(name_raw_5) + 1
-                                            source_topics_4 = processor.source_topics
-                                            if processor.sink_topic is None:
-                                                sink_topic_raw_3 = b""
-                                                sink_topic_size_3 = 0
-                                            else:
-                                                sink_topic_raw_3 = processor.sink_topic.encode()
-                                                sink_topic_size_3 = len(sink_topic_raw_3) + 1
-                                            stores_3 = processor.stores
-                                            successors_3 = processor.successors
-                                            out += (SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5), name_raw_5, _write_b(processor.node_type), write_compact_strings(source_topics_4), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3))
-                                        tags_23, section_23 = 0, b""
-                                        if processor.unknown_tagged_fields:
-                                            tags_23, section_23 = write_tags((), processor.unknown_tagged_fields)
-                                        out += (_write_B(tags_23), section_23)
-                                    tags_24, section_24 = 0, b""
-                                    if item_19.unknown_tagged_fields:
-                                        tags_24, section_24 = write_tags((), item_19.unknown_tagged_fields)
-                                    out += (_write_B(tags_24), section_24)
-                            tags_25, section_25 = 0, b""
-                            if topology_description.unknown_tagged_fields:
-                                tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
-                            out += (_write_B(tags_25), section_25)
-                        if item.assignor_name is None:
-                            assignor_name_raw = b""
-                            assignor_name_size = 0
-                        else:
-                            assignor_name_raw = item.assignor_name.encode()
-                            assignor_name_size = len(assignor_name_raw) + 1
-                        out += (_write_bB(item.topology_description_status, assignor_name_size) if assignor_name_size < 128 else _write_b(item.topology_description_status) + string_size(assignor_name_size), assignor_name_raw)
+                    if topology_description is None:
+                        out.append(b'\xff')
+                    else:
+                        subtopologies_2 = topology_description.subtopologies
+                        subtopologies_size_2 = len(subtopologies_2) + 1
+                        out.append(_write_BB(1, subtopologies_size_2) if subtopologies_size_2 < 128 else _write_B(1) + uvarint(subtopologies_size_2))
+                        for item_17 in subtopologies_2:
+                            subtopology_id_raw_10 = item_17.subtopology_id.encode()
+                            subtopology_id_size_10 = len(subtopology_id_raw_10) + 1
+                            nodes = item_17.nodes
+                            nodes_size = len(nodes) + 1
+                            out += (SIZES[subtopology_id_size_10] if subtopology_id_size_10 < 128 else string_size(subtopology_id_size_10), subtopology_id_raw_10, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                            for item_18 in nodes:
+                                name_raw_3 = item_18.name.encode()
+                                name_size_3 = len(name_raw_3) + 1
+                                source_topics_2 = item_18.source_topics
+                                if item_18.sink_topic is None:
+                                    sink_topic_raw = b""
+                                    sink_topic_size = 0
+                                else:
+                                    sink_topic_raw = item_18.sink_topic.encode()
+                                    sink_topic_size = len(sink_topic_raw) + 1
+                                stores = item_18.stores
+                                successors = item_18.successors
+                                tags_20, section_20 = 0, b""
+                                if item_18.unknown_tagged_fields:
+                                    tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
+                                out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(item_18.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), SIZES[tags_20], section_20)
+                            tags_21, section_21 = 0, b""
+                            if item_17.unknown_tagged_fields:
+                                tags_21, section_21 = write_tags((), item_17.unknown_tagged_fields)
+                            out += (SIZES[tags_21], section_21)
+                        global_stores = topology_description.global_stores
+                        global_stores_size = len(global_stores) + 1
+                        out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
+                        for item_19 in global_stores:
+                            source = item_19.source
+                            name_raw_4 = source.name.encode()
+                            name_size_4 = len(name_raw_4) + 1
+                            source_topics_3 = source.source_topics
+                            if source.sink_topic is None:
+                                sink_topic_raw_2 = b""
+                                sink_topic_size_2 = 0
+                            else:
+                                sink_topic_raw_2 = source.sink_topic.encode()
+                                sink_topic_size_2 = len(sink_topic_raw_2) + 1
+                            stores_2 = source.stores
+                            successors_2 = source.successors
+                            tags_22, section_22 = 0, b""
+                            if source.unknown_tagged_fields:
+                                tags_22, section_22 = write_tags((), source.unknown_tagged_fields)
+                            processor = item_19.processor
+                            name_raw_5 = processor.name.encode()
+                            name_size_5 = len(name_raw_5) + 1
+                            source_topics_4 = processor.source_topics
+                            if processor.sink_topic is None:
+                                sink_topic_raw_3 = b""
+                                sink_topic_size_3 = 0
+                            else:
+                                sink_topic_raw_3 = processor.sink_topic.encode()
+                                sink_topic_size_3 = len(sink_topic_raw_3) + 1
+                            stores_3 = processor.stores
+                            successors_3 = processor.successors
+                            tags_23, section_23 = 0, b""
+                            if processor.unknown_tagged_fields:
+                                tags_23, section_23 = write_tags((), processor.unknown_tagged_fields)
+                            tags_24, section_24 = 0, b""
+                            if item_19.unknown_tagged_fields:
+                                tags_24, section_24 = write_tags((), item_19.unknown_tagged_fields)
+                            out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_b(source.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), SIZES[tags_22], section_22, SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5), name_raw_5, _write_b(processor.node_type), write_compact_strings(source_topics_4), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), SIZES[tags_23], section_23, SIZES[tags_24], section_24)
+                        tags_25, section_25 = 0, b""
+                        if topology_description.unknown_tagged_fields:
+                            tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
+                        out += (SIZES[tags_25], section_25)
+                    if item.assignor_name is None:
+                        assignor_name_raw = b""
+                        assignor_name_size = 0
+                    else:
+                        assignor_name_raw = item.assignor_name.encode()
+                        assignor_name_size = len(assignor_name_raw) + 1
                     tags_26, section_26 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_26, section_26 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_26), section_26)
+                    out += (_write_bB(item.topology_description_status, assignor_name_size) if assignor_name_size < 128 else _write_b(item.topology_description_status) + string_size(assignor_name_size), assignor_name_raw, SIZES[tags_26], section_26)
                 tags_27, section_27 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_27, section_27 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_27), section_27)
+                out += (SIZES[tags_27], section_27)
+                return
+            if version == 0:
+                groups_2 = self.groups
+                groups_size_2 = len(groups_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                for item_20 in groups_2:
+                    if item_20.topology_description is not None:
+                        refuse()
+                    if item_20.topology_description_status != 0:
+                        refuse()
+                    if item_20.error_message is None:
+                        error_message_raw_2 = b""
+                        error_message_size_2 = 0
+                    else:
+                        error_message_raw_2 = item_20.error_message.encode()
+                        error_message_size_2 = len(error_message_raw_2) + 1
+                    group_id_raw_2 = item_20.group_id.encode()
+                    group_id_size_2 = len(group_id_raw_2) + 1
+                    group_state_raw_2 = item_20.group_state.encode()
+                    group_state_size_2 = len(group_state_raw_2) + 1
+                    topology_2 = item_20.topology
+                    out += (_write_hB(item_20.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_20.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, _write_ii(item_20.group_epoch, item_20.assignment_epoch))
+                    if topology_2 is None:
+                        out.append(b'\xff')
+                    else:
+                        subtopologies_3 = topology_2.subtopologies
+                        if subtopologies_3 is None:
+                            subtopologies_3, subtopologies_size_3 = [], 0
+                        else:
+                            subtopologies_size_3 = len(subtopologies_3) + 1
+                        out.append(_write_BiB(1, topology_2.epoch, subtopologies_size_3) if subtopologies_size_3 < 128 else _write_Bi(1, topology_2.epoch) + uvarint(subtopologies_size_3))
+                        for item_21 in subtopologies_3:
+                            subtopology_id_raw_11 = item_21.subtopology_id.encode()
+                            subtopology_id_size_11 = len(subtopology_id_raw_11) + 1
+                            source_topics_5 = item_21.source_topics
+                            repartition_sink_topics_2 = item_21.repartition_sink_topics
+                            state_changelog_topics_2 = item_21.state_changelog_topics
+                            state_changelog_topics_size_2 = len(state_changelog_topics_2) + 1
+                            out += (SIZES[subtopology_id_size_11] if subtopology_id_size_11 < 128 else string_size(subtopology_id_size_11), subtopology_id_raw_11, write_compact_strings(source_topics_5), write_compact_strings(repartition_sink_topics_2), SIZES[state_changelog_topics_size_2] if state_changelog_topics_size_2 < 128 else uvarint(state_changelog_topics_size_2))
+                            for item_22 in state_changelog_topics_2:
+                                name_raw_6 = item_22.name.encode()
+                                name_size_6 = len(name_raw_6) + 1
+                                topic_configs_3 = item_22.topic_configs
+                                topic_configs_size_3 = len(topic_configs_3) + 1
+                                out += (SIZES[name_size_6] if name_size_6 < 128 else string_size(name_size_6), name_raw_6, _write_ihB(item_22.partitions, item_22.replication_factor, topic_configs_size_3) if topic_configs_size_3 < 128 else _write_ih(item_22.partitions, item_22.replication_factor) + uvarint(topic_configs_size_3))
+                                for item_23 in topic_configs_3:
+                                    key_raw_4 = item_23.key.encode()
+                                    key_size_4 = len(key_raw_4) + 1
+                                    value_raw_4 = item_23.value.encode()
+                                    value_size_4 = len(value_raw_4) + 1
+                                    tags_28, section_28 = 0, b""
+                                    if item_23.unknown_tagged_fields:
+                                        tags_28, section_28 = write_tags((), item_23.unknown_tagged_fields)
+                                    out += (SIZES[key_size_4] if key_size_4 < 128 else string_size(key_size_4), key_raw_4, SIZES[value_size_4] if value_size_4 < 128 else string_size(value_size_4), value_raw_4, SIZES[tags_28], section_28)
+                                tags_29, section_29 = 0, b""
+                                if item_22.unknown_tagged_fields:
+                                    tags_29, section_29 = write_tags((), item_22.unknown_tagged_fields)
+                                out += (SIZES[tags_29], section_29)
+                            repartition_source_topics_2 = item_21.repartition_source_topics
+                            repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
+                            out.append(SIZES[repartition_source_topics_size_2] if repartition_source_topics_size_2 < 128 else uvarint(repartition_source_topics_size_2))
+                            for item_24 in repartition_source_topics_2:
+                                name_raw_7 = item_24.name.encode()
+                                name_size_7 = len(name_raw_7) + 1
+                                topic_configs_4 = item_24.topic_configs
+                                topic_configs_size_4 = len(topic_configs_4) + 1
+                                out += (SIZES[name_size_7] if name_size_7 < 128 else string_size(name_size_7), name_raw_7, _write_ihB(item_24.partitions, item_24.replication_factor, topic_configs_size_4) if topic_configs_size_4 < 128 else _write_ih(item_24.partitions, item_24.replication_factor) + uvarint(topic_configs_size_4))
+                                for item_25 in topic_configs_4:
+                                    key_raw_5 = item_25.key.encode()
+                                    key_size_5 = len(key_raw_5) + 1
+                                    value_raw_5 = item_25.value.encode()
+                                    value_size_5 = len(value_raw_5) + 1
+                                    tags_30, section_30 = 0, b""
+                                    if item_25.unknown_tagged_fields:
+                                        tags_30, section_30 = write_tags((), item_25.unknown_tagged_fields)
+                                    out += (SIZES[key_size_5] if key_size_5 < 128 else string_size(key_size_5), key_raw_5, SIZES[value_size_5] if value_size_5 < 128 else string_size(value_size_5), value_raw_5, SIZES[tags_30], section_30)
+                                tags_31, section_31 = 0, b""
+                                if item_24.unknown_tagged_fields:
+                                    tags_31, section_31 = write_tags((), item_24.unknown_tagged_fields)
+                                out += (SIZES[tags_31], section_31)
+                            tags_32, section_32 = 0, b""
+                            if item_21.unknown_tagged_fields:
+                                tags_32, section_32 = write_tags((), item_21.unknown_tagged_fields)
+                            out += (SIZES[tags_32], section_32)
+                        tags_33, section_33 = 0, b""
+                        if topology_2.unknown_tagged_fields:
+                            tags_33, section_33 = write_tags((), topology_2.unknown_tagged_fields)
+                        out += (SIZES[tags_33], section_33)
+                    members_2 = item_20.members
+                    members_size_2 = len(members_2) + 1
+                    out.append(SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                    for item_26 in members_2:
+                        member_id_raw_2 = item_26.member_id.encode()
+                        member_id_size_2 = len(member_id_raw_2) + 1
+                        if item_26.instance_id is None:
+                            instance_id_raw_2 = b""
+                            instance_id_size_2 = 0
+                        else:
+                            instance_id_raw_2 = item_26.instance_id.encode()
+                            instance_id_size_2 = len(instance_id_raw_2) + 1
+                        if item_26.rack_id is None:
+                            rack_id_raw_2 = b""
+                            rack_id_size_2 = 0
+                        else:
+                            rack_id_raw_2 = item_26.rack_id.encode()
+                            rack_id_size_2 = len(rack_id_raw_2) + 1
+                        client_id_raw_2 = item_26.client_id.encode()
+                        client_id_size_2 = len(client_id_raw_2) + 1
+                        client_host_raw_2 = item_26.client_host.encode()
+                        client_host_size_2 = len(client_host_raw_2) + 1
+                        process_id_raw_2 = item_26.process_id.encode()
+                        process_id_size_2 = len(process_id_raw_2) + 1
+                        user_endpoint_2 = item_26.user_endpoint
+                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iB(item_26.member_epoch, instance_id_size_2) if instance_id_size_2 < 128 else _write_i(item_26.member_epoch) + string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, SIZES[client_id_size_2] if client_id_size_2 < 128 else string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, _write_iB(item_26.topology_epoch, process_id_size_2) if process_id_size_2 < 128 else _write_i(item_26.topology_epoch) + string_size(process_id_size_2), process_id_raw_2)
+                        if user_endpoint_2 is None:
+                            out.append(b'\xff')
+                        else:
+                            host_raw_2 = user_endpoint_2.host.encode()
+                            host_size_2 = len(host_raw_2) + 1
+                            tags_34, section_34 = 0, b""
+                            if user_endpoint_2.unknown_tagged_fields:
+                                tags_34, section_34 = write_tags((), user_endpoint_2.unknown_tagged_fields)
+                            out += (_write_BB(1, host_size_2) if host_size_2 < 128 else _write_B(1) + string_size(host_size_2), host_raw_2, _write_HB(user_endpoint_2.port, tags_34), section_34)
+                        client_tags_2 = item_26.client_tags
+                        client_tags_size_2 = len(client_tags_2) + 1
+                        out.append(SIZES[client_tags_size_2] if client_tags_size_2 < 128 else uvarint(client_tags_size_2))
+                        for item_27 in client_tags_2:
+                            key_raw_6 = item_27.key.encode()
+                            key_size_6 = len(key_raw_6) + 1
+                            value_raw_6 = item_27.value.encode()
+                            value_size_6 = len(value_raw_6) + 1
+                            tags_35, section_35 = 0, b""
+                            if item_27.unknown_tagged_fields:
+                                tags_35, section_35 = write_tags((), item_27.unknown_tagged_fields)
+                            out += (SIZES[key_size_6] if key_size_6 < 128 else string_size(key_size_6), key_raw_6, SIZES[value_size_6] if value_size_6 < 128 else string_size(value_size_6), value_raw_6, SIZES[tags_35], section_35)
+                        task_offsets_2 = item_26.task_offsets
+                        task_offsets_size_2 = len(task_offsets_2) + 1
+                        out.append(SIZES[task_offsets_size_2] if task_offsets_size_2 < 128 else uvarint(task_offsets_size_2))
+                        for item_28 in task_offsets_2:
+                            subtopology_id_raw_12 = item_28.subtopology_id.encode()
+                            subtopology_id_size_12 = len(subtopology_id_raw_12) + 1
+                            tags_36, section_36 = 0, b""
+                            if item_28.unknown_tagged_fields:
+                                tags_36, section_36 = write_tags((), item_28.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_12] if subtopology_id_size_12 < 128 else string_size(subtopology_id_size_12), subtopology_id_raw_12, _write_iqB(item_28.partition, item_28.offset, tags_36), section_36)
+                        task_end_offsets_2 = item_26.task_end_offsets
+                        task_end_offsets_size_2 = len(task_end_offsets_2) + 1
+                        out.append(SIZES[task_end_offsets_size_2] if task_end_offsets_size_2 < 128 else uvarint(task_end_offsets_size_2))
+                        for item_29 in task_end_offsets_2:
+                            subtopology_id_raw_13 = item_29.subtopology_id.encode()
+                            subtopology_id_size_13 = len(subtopology_id_raw_13) + 1
+                            tags_37, section_37 = 0, b""
+                            if item_29.unknown_tagged_fields:
+                                tags_37, section_37 = write_tags((), item_29.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_13] if subtopology_id_size_13 < 128 else string_size(subtopology_id_size_13), subtopology_id_raw_13, _write_iqB(item_29.partition, item_29.offset, tags_37), section_37)
+                        assignment_2 = item_26.assignment
+                        active_tasks_3 = assignment_2.active_tasks
+                        active_tasks_size_3 = len(active_tasks_3) + 1
+                        out.append(SIZES[active_tasks_size_3] if active_tasks_size_3 < 128 else uvarint(active_tasks_size_3))
+                        for item_30 in active_tasks_3:
+                            subtopology_id_raw_14 = item_30.subtopology_id.encode()
+                            subtopology_id_size_14 = len(subtopology_id_raw_14) + 1
+                            partitions_7 = item_30.partitions
+                            partitions_size_7 = len(partitions_7) + 1
+                            tags_38, section_38 = 0, b""
+                            if item_30.unknown_tagged_fields:
+                                tags_38, section_38 = write_tags((), item_30.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_14] if subtopology_id_size_14 < 128 else string_size(subtopology_id_size_14), subtopology_id_raw_14, _write_array_i[partitions_size_7](partitions_size_7, *partitions_7) if partitions_size_7 < SHORT else write_long_array(partitions_7, "i"), SIZES[tags_38], section_38)
+                        standby_tasks_3 = assignment_2.standby_tasks
+                        standby_tasks_size_3 = len(standby_tasks_3) + 1
+                        out.append(SIZES[standby_tasks_size_3] if standby_tasks_size_3 < 128 else uvarint(standby_tasks_size_3))
+                        for item_31 in standby_tasks_3:
+                            subtopology_id_raw_15 = item_31.subtopology_id.encode()
+                            subtopology_id_size_15 = len(subtopology_id_raw_15) + 1
+                            partitions_8 = item_31.partitions
+                            partitions_size_8 = len(partitions_8) + 1
+                            tags_39, section_39 = 0, b""
+                            if item_31.unknown_tagged_fields:
+                                tags_39, section_39 = write_tags((), item_31.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_15] if subtopology_id_size_15 < 128 else string_size(subtopology_id_size_15), subtopology_id_raw_15, _write_array_i[partitions_size_8](partitions_size_8, *partitions_8) if partitions_size_8 < SHORT else write_long_array(partitions_8, "i"), SIZES[tags_39], section_39)
+                        warmup_tasks_3 = assignment_2.warmup_tasks
+                        warmup_tasks_size_3 = len(warmup_tasks_3) + 1
+                        out.append(SIZES[warmup_tasks_size_3] if warmup_tasks_size_3 < 128 else uvarint(warmup_tasks_size_3))
+                        for item_32 in warmup_tasks_3:
+                            subtopology_id_raw_16 = item_32.subtopology_id.encode()
+                            subtopology_id_size_16 = len(subtopology_id_raw_16) + 1
+                            partitions_9 = item_32.partitions
+                            partitions_size_9 = len(partitions_9) + 1
+                            tags_40, section_40 = 0, b""
+                            if item_32.unknown_tagged_fields:
+                                tags_40, section_40 = write_tags((), item_32.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_16] if subtopology_id_size_16 < 128 else string_size(subtopology_id_size_16), subtopology_id_raw_16, _write_array_i[partitions_size_9](partitions_size_9, *partitions_9) if partitions_size_9 < SHORT else write_long_array(partitions_9, "i"), SIZES[tags_40], section_40)
+                        tags_41, section_41 = 0, b""
+                        if assignment_2.unknown_tagged_fields:
+                            tags_41, section_41 = write_tags((), assignment_2.unknown_tagged_fields)
+                        target_assignment_2 = item_26.target_assignment
+                        active_tasks_4 = target_assignment_2.active_tasks
+                        active_tasks_size_4 = len(active_tasks_4) + 1
+                        out += (SIZES[tags_41], section_41, SIZES[active_tasks_size_4] if active_tasks_size_4 < 128 else uvarint(active_tasks_size_4))
+                        for item_33 in active_tasks_4:
+                            subtopology_id_raw_17 = item_33.subtopology_id.encode()
+                            subtopology_id_size_17 = len(subtopology_id_raw_17) + 1
+                            partitions_10 = item_33.partitions
+                            partitions_size_10 = len(partitions_10) + 1
+                            tags_42, section_42 = 0, b""
+                            if item_33.unknown_tagged_fields:
+                                tags_42, section_42 = write_tags((), item_33.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_17] if subtopology_id_size_17 < 128 else string_size(subtopology_id_size_17), subtopology_id_raw_17, _write_array_i[partitions_size_10](partitions_size_10, *partitions_10) if partitions_size_10 < SHORT else write_long_array(partitions_10, "i"), SIZES[tags_42], section_42)
+                        standby_tasks_4 = target_assignment_2.standby_tasks
+                        standby_tasks_size_4 = len(standby_tasks_4) + 1
+                        out.append(SIZES[standby_tasks_size_4] if standby_tasks_size_4 < 128 else uvarint(standby_tasks_size_4))
+                        for item_34 in standby_tasks_4:
+                            subtopology_id_raw_18 = item_34.subtopology_id.encode()
+                            subtopology_id_size_18 = len(subtopology_id_raw_18) + 1
+                            partitions_11 = item_34.partitions
+                            partitions_size_11 = len(partitions_11) + 1
+                            tags_43, section_43 = 0, b""
+                            if item_34.unknown_tagged_fields:
+                                tags_43, section_43 = write_tags((), item_34.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_18] if subtopology_id_size_18 < 128 else string_size(subtopology_id_size_18), subtopology_id_raw_18, _write_array_i[partitions_size_11](partitions_size_11, *partitions_11) if partitions_size_11 < SHORT else write_long_array(partitions_11, "i"), SIZES[tags_43], section_43)
+                        warmup_tasks_4 = target_assignment_2.warmup_tasks
+                        warmup_tasks_size_4 = len(warmup_tasks_4) + 1
+                        out.append(SIZES[warmup_tasks_size_4] if warmup_tasks_size_4 < 128 else uvarint(warmup_tasks_size_4))
+                        for item_35 in warmup_tasks_4:
+                            subtopology_id_raw_19 = item_35.subtopology_id.encode()
+                            subtopology_id_size_19 = len(subtopology_id_raw_19) + 1
+                            partitions_12 = item_35.partitions
+                            partitions_size_12 = len(partitions_12) + 1
+                            tags_44, section_44 = 0, b""
+                            if item_35.unknown_tagged_fields:
+                                tags_44, section_44 = write_tags((), item_35.unknown_tagged_fields)
+                            out += (SIZES[subtopology_id_size_19] if subtopology_id_size_19 < 128 else string_size(subtopology_id_size_19), subtopology_id_raw_19, _write_array_i[partitions_size_12](partitions_size_12, *partitions_12) if partitions_size_12 < SHORT else write_long_array(partitions_12, "i"), SIZES[tags_44], section_44)
+                        tags_45, section_45 = 0, b""
+                        if target_assignment_2.unknown_tagged_fields:
+                            tags_45, section_45 = write_tags((), target_assignment_2.unknown_tagged_fields)
+                        tags_46, section_46 = 0, b""
+                        if item_26.unknown_tagged_fields:
+                            tags_46, section_46 = write_tags((), item_26.unknown_tagged_fields)
+                        out += (SIZES[tags_45], section_45, _write_tB(item_26.is_classic, tags_46), section_46)
+                    tags_47, section_47 = 0, b""
+                    if item_20.unknown_tagged_fields:
+                        tags_47, section_47 = write_tags((), item_20.unknown_tagged_fields)
+                    out += (_write_iB(item_20.authorized_operations, tags_47), section_47)
+                tags_48, section_48 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_48, section_48 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_48], section_48)
                 return
         except ENCODE_FAULTS:
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
-
-
-_DEFAULT_TopologyDescriptionNode = TopologyDescriptionNode()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -284,7 +284,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     instance_id = None
-                    pos = pos + 9
+                    pos += 9
                 else:
                     instance_id, pos = long_string(data, pos + 9, size)
                 size = data[pos]
@@ -295,7 +295,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack_id, pos = long_string(data, pos + 1, size)
                 rebalance_timeout_ms, size = _read_iB(data, pos)
@@ -307,10 +307,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     epoch, size = _read_iB(data, pos)
                     pos += 5
                     subtopologies: list[Subtopology]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     subtopologies = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -321,18 +323,26 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         source_topics: tuple[str, ...]
-                        source_topics, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            source_topics = ()
+                        else:
+                            source_topics, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         pos += 1
                         source_topic_regex: tuple[str, ...]
-                        source_topic_regex, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            source_topic_regex = ()
+                        else:
+                            source_topic_regex, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         pos += 1
                         state_changelog_topics: list[TopicInfo]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         state_changelog_topics = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -343,10 +353,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             partitions, replication_factor, size = _read_ihB(data, pos)
                             pos += 7
                             topic_configs: list[KeyValue]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
                             topic_configs = []
-                            for _ in range(size - 1):
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -378,14 +390,19 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         repartition_sink_topics: tuple[str, ...]
-                        repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            repartition_sink_topics = ()
+                        else:
+                            repartition_sink_topics, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         pos += 1
                         repartition_source_topics: list[TopicInfo]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         repartition_source_topics = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -396,10 +413,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             partitions_2, replication_factor_2, size = _read_ihB(data, pos)
                             pos += 7
                             topic_configs_2: list[KeyValue]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
                             topic_configs_2 = []
-                            for _ in range(size - 1):
+                            for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
@@ -431,10 +450,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         copartition_groups: list[CopartitionGroup]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         copartition_groups = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             pos += 1
                             source_topics_2: tuple[int, ...]
@@ -486,10 +507,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     active_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     active_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -518,10 +541,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     standby_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     standby_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -550,10 +575,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     warmup_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     warmup_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -584,7 +611,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     process_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     process_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -613,10 +640,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     client_tags = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     client_tags = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -644,10 +673,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     task_offsets = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     task_offsets = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -668,10 +699,12 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     task_end_offsets = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     task_end_offsets = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -746,11 +779,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 tags, section = 0, b""
                                 if item_3.unknown_tagged_fields:
                                     tags, section = write_tags((), item_3.unknown_tagged_fields)
-                                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
                             tags_2, section_2 = 0, b""
                             if item_2.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                            out += (_write_B(tags_2), section_2)
+                            out += (SIZES[tags_2], section_2)
                         repartition_sink_topics = item.repartition_sink_topics
                         repartition_source_topics = item.repartition_source_topics
                         repartition_source_topics_size = len(repartition_source_topics) + 1
@@ -769,11 +802,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 tags_3, section_3 = 0, b""
                                 if item_5.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
-                                out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                                out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
                             tags_4, section_4 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (_write_B(tags_4), section_4)
+                            out += (SIZES[tags_4], section_4)
                         copartition_groups = item.copartition_groups
                         copartition_groups_size = len(copartition_groups) + 1
                         out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
@@ -787,15 +820,15 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), _write_B(tags_5), section_5)
+                            out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), SIZES[tags_5], section_5)
                         tags_6, section_6 = 0, b""
                         if item.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags_6), section_6)
+                        out += (SIZES[tags_6], section_6)
                     tags_7, section_7 = 0, b""
                     if topology.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), topology.unknown_tagged_fields)
-                    out += (_write_B(tags_7), section_7)
+                    out += (SIZES[tags_7], section_7)
                 active_tasks = self.active_tasks
                 if active_tasks is None:
                     active_tasks, active_tasks_size = [], 0
@@ -810,7 +843,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_8, section_8 = 0, b""
                     if item_7.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_8), section_8)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_8], section_8)
                 standby_tasks = self.standby_tasks
                 if standby_tasks is None:
                     standby_tasks, standby_tasks_size = [], 0
@@ -825,7 +858,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_9, section_9 = 0, b""
                     if item_8.unknown_tagged_fields:
                         tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_9), section_9)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_9], section_9)
                 warmup_tasks = self.warmup_tasks
                 if warmup_tasks is None:
                     warmup_tasks, warmup_tasks_size = [], 0
@@ -840,7 +873,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_10, section_10 = 0, b""
                     if item_9.unknown_tagged_fields:
                         tags_10, section_10 = write_tags((), item_9.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_10), section_10)
+                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_10], section_10)
                 if self.process_id is None:
                     process_id_raw = b""
                     process_id_size = 0
@@ -872,7 +905,7 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_12, section_12 = 0, b""
                     if item_10.unknown_tagged_fields:
                         tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
-                    out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, _write_B(tags_12), section_12)
+                    out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, SIZES[tags_12], section_12)
                 task_offsets = self.task_offsets
                 if task_offsets is None:
                     task_offsets, task_offsets_size = [], 0

@@ -8,22 +8,22 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
+_read_tiB = struct.Struct(">?iB").unpack_from
 _read_HB = struct.Struct(">HB").unpack_from
 _read_bB = struct.Struct(">bB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_read_ii = struct.Struct(">ii").unpack_from
-_read_q = struct.Struct(">q").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
+_read_iiiiB = struct.Struct(">iiiiB").unpack_from
+_read_iiiqB = struct.Struct(">iiiqB").unpack_from
+_write_ti = struct.Struct(">?i").pack
+_write_tiB = struct.Struct(">?iB").pack
 _write_HB = struct.Struct(">HB").pack
 _write_b = struct.Struct(">b").pack
 _write_bB = struct.Struct(">bB").pack
@@ -31,8 +31,10 @@ _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
-_write_ii = struct.Struct(">ii").pack
-_write_q = struct.Struct(">q").pack
+_write_iiii = struct.Struct(">iiii").pack
+_write_iiiiB = struct.Struct(">iiiiB").pack
+_write_iiiq = struct.Struct(">iiiq").pack
+_write_iiiqB = struct.Struct(">iiiqB").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -186,7 +188,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupHeartbeatResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 error_message: str | None
                 if 0 < size < 128:
@@ -195,7 +197,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 size = data[pos]
@@ -205,34 +207,18 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 else:
                     member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, heartbeat_interval_ms = _read_ii(data, pos)
-                pos += 8
-                acceptable_recovery_lag_legacy: int
-                if version <= 0:
-                    acceptable_recovery_lag_legacy_2, = _read_i(data, pos)
-                    pos += 4
-                    acceptable_recovery_lag_legacy = acceptable_recovery_lag_legacy_2
-                else:
-                    acceptable_recovery_lag_legacy = 0
-                task_offset_interval_ms, = _read_i(data, pos)
-                pos += 4
-                acceptable_recovery_lag: int
-                if version >= 1:
-                    acceptable_recovery_lag_2, = _read_q(data, pos)
-                    pos += 8
-                    acceptable_recovery_lag = acceptable_recovery_lag_2
-                else:
-                    acceptable_recovery_lag = -1
-                size = data[pos]
-                pos += 1
+                member_epoch, heartbeat_interval_ms, task_offset_interval_ms, acceptable_recovery_lag, size = _read_iiiqB(data, pos)
+                pos += 21
                 status: list[Status] | None
                 if size == 0:
                     status = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     status = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         status_code, size = _read_bB(data, pos)
                         if 0 < size < 128:
                             end = pos + 1 + size
@@ -253,10 +239,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if size == 0:
                     active_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     active_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -285,10 +273,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if size == 0:
                     standby_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     standby_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -317,10 +307,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if size == 0:
                     warmup_tasks = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     warmup_tasks = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -343,23 +335,18 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             pos -= 1
                         pos += 1
                         warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_4))
-                topology_description_required: bool
-                if version >= 1:
-                    topology_description_required_2 = data[pos] != 0
-                    pos += 1
-                    topology_description_required = topology_description_required_2
-                else:
-                    topology_description_required = False
-                endpoint_information_epoch, size = _read_iB(data, pos)
-                pos += 5
+                topology_description_required, endpoint_information_epoch, size = _read_tiB(data, pos)
+                pos += 6
                 partitions_by_user_endpoint: list[EndpointToPartitions] | None
                 if size == 0:
                     partitions_by_user_endpoint = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions_by_user_endpoint = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -376,10 +363,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         size = data[pos + 3]
                         pos += 4
                         active_partitions: list[TopicPartition]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         active_partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -405,10 +394,12 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         standby_partitions: list[TopicPartition]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         standby_partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -443,7 +434,254 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if tags:
                     unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, acceptable_recovery_lag_legacy, task_offset_interval_ms, acceptable_recovery_lag, status, active_tasks, standby_tasks, warmup_tasks, topology_description_required, endpoint_information_epoch, partitions_by_user_endpoint, unknown_9), pos + 1
+                return StreamsGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, 0, task_offset_interval_ms, acceptable_recovery_lag, status, active_tasks, standby_tasks, warmup_tasks, topology_description_required, endpoint_information_epoch, partitions_by_user_endpoint, unknown_9), pos + 1
+            if version == 0:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                error_message_2: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_2 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_2 = None
+                    pos += 7
+                else:
+                    error_message_2, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    member_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    member_id_2, pos = long_string(data, pos + 1, size)
+                member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, size = _read_iiiiB(data, pos)
+                pos += 17
+                status_2: list[Status] | None
+                if size == 0:
+                    status_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    status_2 = []
+                    for _ in rounds:
+                        status_code_2, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            status_detail_2 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            status_detail_2, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        status_2.append(Status(status_code_2, status_detail_2, unknown_10))
+                size = data[pos]
+                pos += 1
+                active_tasks_2: list[TaskIds] | None
+                if size == 0:
+                    active_tasks_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    active_tasks_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_6: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_6 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_6, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_11: UnknownTags = ()
+                        if tags:
+                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        active_tasks_2.append(TaskIds(subtopology_id_4, partitions_6, unknown_11))
+                size = data[pos]
+                pos += 1
+                standby_tasks_2: list[TaskIds] | None
+                if size == 0:
+                    standby_tasks_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    standby_tasks_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_5 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_5, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_7: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_7 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_7, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_12: UnknownTags = ()
+                        if tags:
+                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        standby_tasks_2.append(TaskIds(subtopology_id_5, partitions_7, unknown_12))
+                size = data[pos]
+                pos += 1
+                warmup_tasks_2: list[TaskIds] | None
+                if size == 0:
+                    warmup_tasks_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    warmup_tasks_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_6 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_6, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_8: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partitions_8 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partitions_8, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_13: UnknownTags = ()
+                        if tags:
+                            unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        warmup_tasks_2.append(TaskIds(subtopology_id_6, partitions_8, unknown_13))
+                endpoint_information_epoch_2, size = _read_iB(data, pos)
+                pos += 5
+                partitions_by_user_endpoint_2: list[EndpointToPartitions] | None
+                if size == 0:
+                    partitions_by_user_endpoint_2 = None
+                else:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_by_user_endpoint_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 1, size)
+                        port_2, tags = _read_HB(data, pos)
+                        unknown_14: UnknownTags = ()
+                        if tags:
+                            unknown_14, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        user_endpoint_2 = Endpoint(host_2, port_2, unknown_14)
+                        size = data[pos + 3]
+                        pos += 4
+                        active_partitions_2: list[TopicPartition]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        active_partitions_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_9: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_9 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_9, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_15: UnknownTags = ()
+                            if tags:
+                                unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            active_partitions_2.append(TopicPartition(topic_3, partitions_9, unknown_15))
+                        size = data[pos]
+                        pos += 1
+                        standby_partitions_2: list[TopicPartition]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        standby_partitions_2 = []
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic_4, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_10: tuple[int, ...]
+                            if 0 < size < SHORT:
+                                partitions_10 = _read_array_i[size](data, pos)
+                                pos += 4 * size - 4
+                            else:
+                                partitions_10, pos = long_array(data, pos, size, "i")
+                            tags = data[pos]
+                            unknown_16: UnknownTags = ()
+                            if tags:
+                                unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            standby_partitions_2.append(TopicPartition(topic_4, partitions_10, unknown_16))
+                        tags = data[pos]
+                        unknown_17: UnknownTags = ()
+                        if tags:
+                            unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_by_user_endpoint_2.append(EndpointToPartitions(user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17))
+                tags = data[pos]
+                unknown_18: UnknownTags = ()
+                if tags:
+                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return StreamsGroupHeartbeatResponse(throttle_time_ms_2, error_code_2, error_message_2, member_id_2, member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, -1, status_2, active_tasks_2, standby_tasks_2, warmup_tasks_2, False, endpoint_information_epoch_2, partitions_by_user_endpoint_2, unknown_18), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -451,10 +689,8 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
-                if version > 0 and (self.acceptable_recovery_lag_legacy != 0):
-                    refuse()
-                if version < 1 and (self.topology_description_required):
+            if version == 1:
+                if self.acceptable_recovery_lag_legacy != 0:
                     refuse()
                 if self.error_message is None:
                     error_message_raw = b""
@@ -469,14 +705,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     status, status_size = [], 0
                 else:
                     status_size = len(status) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_ii(self.member_epoch, self.heartbeat_interval_ms), _write_i(self.acceptable_recovery_lag_legacy) if version <= 0 else b"", _write_i(self.task_offset_interval_ms), _write_q(self.acceptable_recovery_lag) if version >= 1 else b"", SIZES[status_size] if status_size < 128 else uvarint(status_size))
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiiqB(self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms, self.acceptable_recovery_lag, status_size) if status_size < 128 else _write_iiiq(self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms, self.acceptable_recovery_lag) + uvarint(status_size))
                 for item in status:
                     status_detail_raw = item.status_detail.encode()
                     status_detail_size = len(status_detail_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.status_code, status_detail_size) if status_detail_size < 128 else _write_b(item.status_code) + string_size(status_detail_size), status_detail_raw, _write_B(tags), section)
+                    out += (_write_bB(item.status_code, status_detail_size) if status_detail_size < 128 else _write_b(item.status_code) + string_size(status_detail_size), status_detail_raw, SIZES[tags], section)
                 active_tasks = self.active_tasks
                 if active_tasks is None:
                     active_tasks, active_tasks_size = [], 0
@@ -491,7 +727,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags_2), section_2)
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_2], section_2)
                 standby_tasks = self.standby_tasks
                 if standby_tasks is None:
                     standby_tasks, standby_tasks_size = [], 0
@@ -506,7 +742,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_3), section_3)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
                 warmup_tasks = self.warmup_tasks
                 if warmup_tasks is None:
                     warmup_tasks, warmup_tasks_size = [], 0
@@ -521,13 +757,13 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_4), section_4)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_4], section_4)
                 partitions_by_user_endpoint = self.partitions_by_user_endpoint
                 if partitions_by_user_endpoint is None:
                     partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
                 else:
                     partitions_by_user_endpoint_size = len(partitions_by_user_endpoint) + 1
-                out += (_write_t(self.topology_description_required) if version >= 1 else b"", _write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size) if partitions_by_user_endpoint_size < 128 else _write_i(self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size))
+                out.append(_write_tiB(self.topology_description_required, self.endpoint_information_epoch, partitions_by_user_endpoint_size) if partitions_by_user_endpoint_size < 128 else _write_ti(self.topology_description_required, self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size))
                 for item_5 in partitions_by_user_endpoint:
                     user_endpoint = item_5.user_endpoint
                     host_raw = user_endpoint.host.encode()
@@ -546,7 +782,7 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_6, section_6 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), _write_B(tags_6), section_6)
+                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_6], section_6)
                     standby_partitions = item_5.standby_partitions
                     standby_partitions_size = len(standby_partitions) + 1
                     out.append(SIZES[standby_partitions_size] if standby_partitions_size < 128 else uvarint(standby_partitions_size))
@@ -558,15 +794,130 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_7, section_7 = 0, b""
                         if item_7.unknown_tagged_fields:
                             tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
-                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), _write_B(tags_7), section_7)
+                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_7], section_7)
                     tags_8, section_8 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
-                    out += (_write_B(tags_8), section_8)
+                    out += (SIZES[tags_8], section_8)
                 tags_9, section_9 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_9, section_9 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_9), section_9)
+                out += (SIZES[tags_9], section_9)
+                return
+            if version == 0:
+                if self.topology_description_required:
+                    refuse()
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = 0
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2) + 1
+                member_id_raw_2 = self.member_id.encode()
+                member_id_size_2 = len(member_id_raw_2) + 1
+                status_2 = self.status
+                if status_2 is None:
+                    status_2, status_size_2 = [], 0
+                else:
+                    status_size_2 = len(status_2) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iiiiB(self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy, self.task_offset_interval_ms, status_size_2) if status_size_2 < 128 else _write_iiii(self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy, self.task_offset_interval_ms) + uvarint(status_size_2))
+                for item_8 in status_2:
+                    status_detail_raw_2 = item_8.status_detail.encode()
+                    status_detail_size_2 = len(status_detail_raw_2) + 1
+                    tags_10, section_10 = 0, b""
+                    if item_8.unknown_tagged_fields:
+                        tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
+                    out += (_write_bB(item_8.status_code, status_detail_size_2) if status_detail_size_2 < 128 else _write_b(item_8.status_code) + string_size(status_detail_size_2), status_detail_raw_2, SIZES[tags_10], section_10)
+                active_tasks_2 = self.active_tasks
+                if active_tasks_2 is None:
+                    active_tasks_2, active_tasks_size_2 = [], 0
+                else:
+                    active_tasks_size_2 = len(active_tasks_2) + 1
+                out.append(SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
+                for item_9 in active_tasks_2:
+                    subtopology_id_raw_4 = item_9.subtopology_id.encode()
+                    subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
+                    partitions_6 = item_9.partitions
+                    partitions_size_6 = len(partitions_6) + 1
+                    tags_11, section_11 = 0, b""
+                    if item_9.unknown_tagged_fields:
+                        tags_11, section_11 = write_tags((), item_9.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_11], section_11)
+                standby_tasks_2 = self.standby_tasks
+                if standby_tasks_2 is None:
+                    standby_tasks_2, standby_tasks_size_2 = [], 0
+                else:
+                    standby_tasks_size_2 = len(standby_tasks_2) + 1
+                out.append(SIZES[standby_tasks_size_2] if standby_tasks_size_2 < 128 else uvarint(standby_tasks_size_2))
+                for item_10 in standby_tasks_2:
+                    subtopology_id_raw_5 = item_10.subtopology_id.encode()
+                    subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
+                    partitions_7 = item_10.partitions
+                    partitions_size_7 = len(partitions_7) + 1
+                    tags_12, section_12 = 0, b""
+                    if item_10.unknown_tagged_fields:
+                        tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_7](partitions_size_7, *partitions_7) if partitions_size_7 < SHORT else write_long_array(partitions_7, "i"), SIZES[tags_12], section_12)
+                warmup_tasks_2 = self.warmup_tasks
+                if warmup_tasks_2 is None:
+                    warmup_tasks_2, warmup_tasks_size_2 = [], 0
+                else:
+                    warmup_tasks_size_2 = len(warmup_tasks_2) + 1
+                out.append(SIZES[warmup_tasks_size_2] if warmup_tasks_size_2 < 128 else uvarint(warmup_tasks_size_2))
+                for item_11 in warmup_tasks_2:
+                    subtopology_id_raw_6 = item_11.subtopology_id.encode()
+                    subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
+                    partitions_8 = item_11.partitions
+                    partitions_size_8 = len(partitions_8) + 1
+                    tags_13, section_13 = 0, b""
+                    if item_11.unknown_tagged_fields:
+                        tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
+                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_8](partitions_size_8, *partitions_8) if partitions_size_8 < SHORT else write_long_array(partitions_8, "i"), SIZES[tags_13], section_13)
+                partitions_by_user_endpoint_2 = self.partitions_by_user_endpoint
+                if partitions_by_user_endpoint_2 is None:
+                    partitions_by_user_endpoint_2, partitions_by_user_endpoint_size_2 = [], 0
+                else:
+                    partitions_by_user_endpoint_size_2 = len(partitions_by_user_endpoint_2) + 1
+                out.append(_write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size_2) if partitions_by_user_endpoint_size_2 < 128 else _write_i(self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size_2))
+                for item_12 in partitions_by_user_endpoint_2:
+                    user_endpoint_2 = item_12.user_endpoint
+                    host_raw_2 = user_endpoint_2.host.encode()
+                    host_size_2 = len(host_raw_2) + 1
+                    tags_14, section_14 = 0, b""
+                    if user_endpoint_2.unknown_tagged_fields:
+                        tags_14, section_14 = write_tags((), user_endpoint_2.unknown_tagged_fields)
+                    active_partitions_2 = item_12.active_partitions
+                    active_partitions_size_2 = len(active_partitions_2) + 1
+                    out += (SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HB(user_endpoint_2.port, tags_14), section_14, SIZES[active_partitions_size_2] if active_partitions_size_2 < 128 else uvarint(active_partitions_size_2))
+                    for item_13 in active_partitions_2:
+                        topic_raw_3 = item_13.topic.encode()
+                        topic_size_3 = len(topic_raw_3) + 1
+                        partitions_9 = item_13.partitions
+                        partitions_size_9 = len(partitions_9) + 1
+                        tags_15, section_15 = 0, b""
+                        if item_13.unknown_tagged_fields:
+                            tags_15, section_15 = write_tags((), item_13.unknown_tagged_fields)
+                        out += (SIZES[topic_size_3] if topic_size_3 < 128 else string_size(topic_size_3), topic_raw_3, _write_array_i[partitions_size_9](partitions_size_9, *partitions_9) if partitions_size_9 < SHORT else write_long_array(partitions_9, "i"), SIZES[tags_15], section_15)
+                    standby_partitions_2 = item_12.standby_partitions
+                    standby_partitions_size_2 = len(standby_partitions_2) + 1
+                    out.append(SIZES[standby_partitions_size_2] if standby_partitions_size_2 < 128 else uvarint(standby_partitions_size_2))
+                    for item_14 in standby_partitions_2:
+                        topic_raw_4 = item_14.topic.encode()
+                        topic_size_4 = len(topic_raw_4) + 1
+                        partitions_10 = item_14.partitions
+                        partitions_size_10 = len(partitions_10) + 1
+                        tags_16, section_16 = 0, b""
+                        if item_14.unknown_tagged_fields:
+                            tags_16, section_16 = write_tags((), item_14.unknown_tagged_fields)
+                        out += (SIZES[topic_size_4] if topic_size_4 < 128 else string_size(topic_size_4), topic_raw_4, _write_array_i[partitions_size_10](partitions_size_10, *partitions_10) if partitions_size_10 < SHORT else write_long_array(partitions_10, "i"), SIZES[tags_16], section_16)
+                    tags_17, section_17 = 0, b""
+                    if item_12.unknown_tagged_fields:
+                        tags_17, section_17 = write_tags((), item_12.unknown_tagged_fields)
+                    out += (SIZES[tags_17], section_17)
+                tags_18, section_18 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_18, section_18 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_18], section_18)
                 return
         except ENCODE_FAULTS:
             pass

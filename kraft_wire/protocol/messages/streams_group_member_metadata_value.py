@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -108,7 +108,7 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     instance_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -119,7 +119,7 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     pos = end
                 elif size == 0:
                     rack_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     rack_id, pos = long_string(data, pos + 1, size)
                 size = data[pos]
@@ -166,10 +166,12 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 client_tags: list[KeyValue]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 client_tags = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -245,11 +247,11 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

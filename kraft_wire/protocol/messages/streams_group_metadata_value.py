@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_i = struct.Struct(">i").unpack_from
 _read_iqB = struct.Struct(">iqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iqB = struct.Struct(">iqB").pack
 
@@ -87,31 +86,27 @@ class StreamsGroupMetadataValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            validated_topology_epoch_2, = _read_i(data, pos)
+                            validated_topology_epoch, = _read_i(data, pos)
                             pos += 4
-                            validated_topology_epoch = validated_topology_epoch_2
                         elif tag == 1:
                             size = data[pos]
                             pos += 1
-                            last_assignment_configs_2: list[LastAssignmentConfig] | None
                             if size == 0:
-                                last_assignment_configs_2 = None
+                                last_assignment_configs = None
                             else:
-                                if not 0 < size < 128:
-                                    size, pos = long_count(data, pos, size)
-                                last_assignment_configs_2 = []
-                                for _ in range(size - 1):
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                last_assignment_configs = []
+                                for _ in rounds:
                                     size = data[pos]
                                     if 0 < size < 128:
                                         end = pos + size
@@ -132,26 +127,25 @@ class StreamsGroupMetadataValue(Message, gc=False):
                                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    last_assignment_configs_2.append(LastAssignmentConfig(key, value, unknown_2))
-                            last_assignment_configs = last_assignment_configs_2
+                                    last_assignment_configs.append(LastAssignmentConfig(key, value, unknown_2))
                         elif tag == 2:
-                            stored_description_topology_epoch_2, = _read_i(data, pos)
+                            stored_description_topology_epoch, = _read_i(data, pos)
                             pos += 4
-                            stored_description_topology_epoch = stored_description_topology_epoch_2
                         elif tag == 3:
-                            failed_description_topology_epoch_2, = _read_i(data, pos)
+                            failed_description_topology_epoch, = _read_i(data, pos)
                             pos += 4
-                            failed_description_topology_epoch = failed_description_topology_epoch_2
                         elif tag < 4:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return StreamsGroupMetadataValue(epoch, metadata_hash, validated_topology_epoch, last_assignment_configs, stored_description_topology_epoch, failed_description_topology_epoch, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return StreamsGroupMetadataValue(epoch, metadata_hash, validated_topology_epoch, last_assignment_configs, stored_description_topology_epoch, failed_description_topology_epoch, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -181,7 +175,7 @@ class StreamsGroupMetadataValue(Message, gc=False):
                             tags_2, section_2 = 0, b""
                             if item.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                            last_assignment_configs_payload += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags_2), section_2)
+                            last_assignment_configs_payload += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
                         known.append((1, b"".join(last_assignment_configs_payload)))
                     if self.stored_description_topology_epoch != -1:
                         known.append((2, _write_i(self.stored_description_topology_epoch)))

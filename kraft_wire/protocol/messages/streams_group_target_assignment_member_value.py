@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_write_B = struct.Struct(">B").pack
 _read_array_i = array_readers("i")
 _write_array_i = array_writers("i")
 
@@ -65,10 +63,12 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -94,10 +94,12 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -123,10 +125,12 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -174,7 +178,7 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), _write_B(tags), section)
+                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
                 out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
@@ -186,7 +190,7 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), _write_B(tags_2), section_2)
+                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
                 out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
@@ -198,11 +202,11 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), _write_B(tags_3), section_3)
+                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

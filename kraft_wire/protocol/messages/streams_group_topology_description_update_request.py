@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_b = struct.Struct(">b").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -147,10 +146,12 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                 topology_epoch, size = _read_iB(data, pos)
                 pos += 5
                 subtopologies: list[TopologyDescriptionSubtopology]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 subtopologies = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -161,10 +162,12 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     nodes: list[TopologyDescriptionNode]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     nodes = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -175,7 +178,10 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         node_type, size = _read_bB(data, pos)
                         pos += 2
                         source_topics: tuple[str, ...]
-                        source_topics, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            source_topics = ()
+                        else:
+                            source_topics, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         sink_topic: str | None
                         if 0 < size < 128:
@@ -184,17 +190,23 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                             pos = end
                         elif size == 0:
                             sink_topic = None
-                            pos = pos + 1
+                            pos += 1
                         else:
                             sink_topic, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
                         stores: tuple[str, ...]
-                        stores, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            stores = ()
+                        else:
+                            stores, pos = read_compact_strings(data, pos, size)
                         size = data[pos]
                         pos += 1
                         successors: tuple[str, ...]
-                        successors, pos = read_compact_strings(data, pos, size)
+                        if size == 1:
+                            successors = ()
+                        else:
+                            successors, pos = read_compact_strings(data, pos, size)
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -212,10 +224,12 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 global_stores: list[TopologyDescriptionGlobalStore]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 global_stores = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -226,7 +240,10 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     node_type_2, size = _read_bB(data, pos)
                     pos += 2
                     source_topics_2: tuple[str, ...]
-                    source_topics_2, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        source_topics_2 = ()
+                    else:
+                        source_topics_2, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     sink_topic_2: str | None
                     if 0 < size < 128:
@@ -235,17 +252,23 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         sink_topic_2 = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         sink_topic_2, pos = long_string(data, pos + 1, size)
                     size = data[pos]
                     pos += 1
                     stores_2: tuple[str, ...]
-                    stores_2, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        stores_2 = ()
+                    else:
+                        stores_2, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     pos += 1
                     successors_2: tuple[str, ...]
-                    successors_2, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        successors_2 = ()
+                    else:
+                        successors_2, pos = read_compact_strings(data, pos, size)
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -262,7 +285,10 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     node_type_3, size = _read_bB(data, pos)
                     pos += 2
                     source_topics_3: tuple[str, ...]
-                    source_topics_3, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        source_topics_3 = ()
+                    else:
+                        source_topics_3, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     sink_topic_3: str | None
                     if 0 < size < 128:
@@ -271,17 +297,23 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         pos = end
                     elif size == 0:
                         sink_topic_3 = None
-                        pos = pos + 1
+                        pos += 1
                     else:
                         sink_topic_3, pos = long_string(data, pos + 1, size)
                     size = data[pos]
                     pos += 1
                     stores_3: tuple[str, ...]
-                    stores_3, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        stores_3 = ()
+                    else:
+                        stores_3, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     pos += 1
                     successors_3: tuple[str, ...]
-                    successors_3, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        successors_3 = ()
+                    else:
+                        successors_3, pos = read_compact_strings(data, pos, size)
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
@@ -344,11 +376,11 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_b(item_2.node_type), write_compact_strings(source_topics), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), _write_B(tags), section)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_b(item_2.node_type), write_compact_strings(source_topics), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 global_stores = topology_description.global_stores
                 global_stores_size = len(global_stores) + 1
                 out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
@@ -386,14 +418,14 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_b(source.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), _write_B(tags_3), section_3, SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(processor.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), _write_B(tags_4), section_4, _write_B(tags_5), section_5)
+                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_b(source.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), SIZES[tags_3], section_3, SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(processor.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), SIZES[tags_4], section_4, SIZES[tags_5], section_5)
                 tags_6, section_6 = 0, b""
                 if topology_description.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), topology_description.unknown_tagged_fields)
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_6), section_6, _write_B(tags_7), section_7)
+                out += (SIZES[tags_6], section_6, SIZES[tags_7], section_7)
                 return
         except ENCODE_FAULTS:
             pass

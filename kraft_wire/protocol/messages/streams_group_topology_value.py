@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -140,10 +139,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                 epoch, size = _read_iB(data, pos)
                 pos += 5
                 subtopologies: list[Subtopology]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 subtopologies = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -154,18 +155,26 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     source_topics: tuple[str, ...]
-                    source_topics, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        source_topics = ()
+                    else:
+                        source_topics, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     pos += 1
                     source_topic_regex: tuple[str, ...]
-                    source_topic_regex, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        source_topic_regex = ()
+                    else:
+                        source_topic_regex, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     pos += 1
                     state_changelog_topics: list[TopicInfo]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     state_changelog_topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -176,10 +185,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         partitions, replication_factor, size = _read_ihB(data, pos)
                         pos += 7
                         topic_configs: list[TopicConfig]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topic_configs = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -211,14 +222,19 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     repartition_sink_topics: tuple[str, ...]
-                    repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                    if size == 1:
+                        repartition_sink_topics = ()
+                    else:
+                        repartition_sink_topics, pos = read_compact_strings(data, pos, size)
                     size = data[pos]
                     pos += 1
                     repartition_source_topics: list[TopicInfo]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     repartition_source_topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -229,10 +245,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         partitions_2, replication_factor_2, size = _read_ihB(data, pos)
                         pos += 7
                         topic_configs_2: list[TopicConfig]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         topic_configs_2 = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
@@ -264,10 +282,12 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     copartition_groups: list[CopartitionGroup]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     copartition_groups = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         pos += 1
                         source_topics_2: tuple[int, ...]
@@ -345,11 +365,11 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_B(tags), section)
+                            out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     repartition_sink_topics = item.repartition_sink_topics
                     repartition_source_topics = item.repartition_source_topics
                     repartition_source_topics_size = len(repartition_source_topics) + 1
@@ -368,11 +388,11 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             tags_3, section_3 = 0, b""
                             if item_5.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
-                            out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_B(tags_3), section_3)
+                            out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_B(tags_4), section_4)
+                        out += (SIZES[tags_4], section_4)
                     copartition_groups = item.copartition_groups
                     copartition_groups_size = len(copartition_groups) + 1
                     out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
@@ -386,15 +406,15 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         tags_5, section_5 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), _write_B(tags_5), section_5)
+                        out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), SIZES[tags_5], section_5)
                     tags_6, section_6 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_6), section_6)
+                    out += (SIZES[tags_6], section_6)
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_7), section_7)
+                out += (SIZES[tags_7], section_7)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_count, long_count, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -17,7 +17,6 @@ _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ih = struct.Struct(">ih").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -79,7 +78,7 @@ class SyncGroupRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupRequest, int]:
         start = pos
         try:
-            if 4 <= version <= 5:
+            if version == 5:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -102,46 +101,40 @@ class SyncGroupRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     group_instance_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     group_instance_id, pos = long_string(data, pos + 1, size)
+                size = data[pos]
                 protocol_type: str | None
-                protocol_name: str | None
-                if version >= 5:
-                    size = data[pos]
-                    protocol_type_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_type_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    protocol_name_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_name_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_name_2, pos = long_string(data, pos + 1, size)
-                    protocol_type = protocol_type_2
-                    protocol_name = protocol_name_2
-                else:
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_type = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_type = None
+                    pos += 1
+                else:
+                    protocol_type, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                protocol_name: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_name = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_name = None
+                    pos += 1
+                else:
+                    protocol_name, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 pos += 1
                 assignments: list[SyncGroupRequestAssignment]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 assignments = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -173,59 +166,124 @@ class SyncGroupRequest(Message, gc=False):
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return SyncGroupRequest(group_id, generation_id, member_id, group_instance_id, protocol_type, protocol_name, assignments, unknown_2), pos + 1
+            if version == 4:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                generation_id_2, size = _read_iB(data, pos)
+                if 0 < size < 128:
+                    end = pos + 4 + size
+                    member_id_3 = data[pos + 5:end].decode()
+                    pos = end
+                else:
+                    member_id_3, pos = long_string(data, pos + 5, size)
+                size = data[pos]
+                group_instance_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    group_instance_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    group_instance_id_2 = None
+                    pos += 1
+                else:
+                    group_instance_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                assignments_2: list[SyncGroupRequestAssignment]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                assignments_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        member_id_4 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        member_id_4, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    assignment_2: bytes
+                    if size > 127:
+                        size, pos = long_size(data, pos, size)
+                    if size > 0:
+                        end = pos + size - 1
+                        assignment_2 = data[pos:end]
+                        pos = end
+                    else:
+                        refuse()
+                    tags = data[pos]
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    assignments_2.append(SyncGroupRequestAssignment(member_id_4, assignment_2, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SyncGroupRequest(group_id_2, generation_id_2, member_id_3, group_instance_id_2, None, None, assignments_2, unknown_4), pos + 1
             if 0 <= version <= 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
                     end = pos + 2 + size
-                    group_id_2 = data[pos + 2:end].decode()
+                    group_id_3 = data[pos + 2:end].decode()
                     pos = end
                 else:
                     refuse()
-                generation_id_2, size = _read_ih(data, pos)
+                generation_id_3, size = _read_ih(data, pos)
                 if size >= 0:
                     end = pos + 6 + size
-                    member_id_3 = data[pos + 6:end].decode()
+                    member_id_5 = data[pos + 6:end].decode()
                     pos = end
                 else:
                     refuse()
-                group_instance_id_2: str | None
+                group_instance_id_3: str | None
                 if version >= 3:
                     size, = _read_h(data, pos)
-                    group_instance_id_3: str | None
                     if size >= 0:
                         end = pos + 2 + size
                         group_instance_id_3 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         group_instance_id_3 = None
-                        pos = pos + 2
-                    group_instance_id_2 = group_instance_id_3
+                        pos += 2
                 else:
-                    group_instance_id_2 = None
+                    group_instance_id_3 = None
                 size, = _read_i(data, pos)
                 pos += 4
-                assignments_2: list[SyncGroupRequestAssignment]
-                assignments_2 = []
-                for _ in range(check_count(data, pos, size)):
+                assignments_3: list[SyncGroupRequestAssignment]
+                rounds = range(check_count(data, pos, size))
+                assignments_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        member_id_4 = data[pos + 2:end].decode()
+                        member_id_6 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    assignment_2: bytes
+                    assignment_3: bytes
                     if size >= 0:
                         end = pos + size
-                        assignment_2 = data[pos:end]
+                        assignment_3 = data[pos:end]
                         pos = end
                     else:
                         refuse()
-                    assignments_2.append(SyncGroupRequestAssignment(member_id_4, assignment_2))
+                    assignments_3.append(SyncGroupRequestAssignment(member_id_6, assignment_3))
                 if pos <= len(data):
-                    return SyncGroupRequest(group_id_2, generation_id_2, member_id_3, group_instance_id_2, None, None, assignments_2), pos
+                    return SyncGroupRequest(group_id_3, generation_id_3, member_id_5, group_instance_id_3, None, None, assignments_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -233,7 +291,7 @@ class SyncGroupRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 4 <= version <= 5:
+            if version == 5:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
@@ -244,24 +302,21 @@ class SyncGroupRequest(Message, gc=False):
                 else:
                     group_instance_id_raw = self.group_instance_id.encode()
                     group_instance_id_size = len(group_instance_id_raw) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw)
-                if version >= 5:
-                    if self.protocol_type is None:
-                        protocol_type_raw = b""
-                        protocol_type_size = 0
-                    else:
-                        protocol_type_raw = self.protocol_type.encode()
-                        protocol_type_size = len(protocol_type_raw) + 1
-                    if self.protocol_name is None:
-                        protocol_name_raw = b""
-                        protocol_name_size = 0
-                    else:
-                        protocol_name_raw = self.protocol_name.encode()
-                        protocol_name_size = len(protocol_name_raw) + 1
-                    out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw)
+                if self.protocol_type is None:
+                    protocol_type_raw = b""
+                    protocol_type_size = 0
+                else:
+                    protocol_type_raw = self.protocol_type.encode()
+                    protocol_type_size = len(protocol_type_raw) + 1
+                if self.protocol_name is None:
+                    protocol_name_raw = b""
+                    protocol_name_size = 0
+                else:
+                    protocol_name_raw = self.protocol_name.encode()
+                    protocol_name_size = len(protocol_name_raw) + 1
                 assignments = self.assignments
                 assignments_size = len(assignments) + 1
-                out.append(SIZES[assignments_size] if assignments_size < 128 else uvarint(assignments_size))
+                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[assignments_size] if assignments_size < 128 else uvarint(assignments_size))
                 for item in assignments:
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
@@ -270,39 +325,67 @@ class SyncGroupRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, _write_B(tags), section)
+                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                out += (SIZES[tags_2], section_2)
+                return
+            if version == 4:
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2) + 1
+                member_id_raw_3 = self.member_id.encode()
+                member_id_size_3 = len(member_id_raw_3) + 1
+                if self.group_instance_id is None:
+                    group_instance_id_raw_2 = b""
+                    group_instance_id_size_2 = 0
+                else:
+                    group_instance_id_raw_2 = self.group_instance_id.encode()
+                    group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                assignments_2 = self.assignments
+                assignments_size_2 = len(assignments_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_iB(self.generation_id, member_id_size_3) if member_id_size_3 < 128 else _write_i(self.generation_id) + string_size(member_id_size_3), member_id_raw_3, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[assignments_size_2] if assignments_size_2 < 128 else uvarint(assignments_size_2))
+                for item_2 in assignments_2:
+                    member_id_raw_4 = item_2.member_id.encode()
+                    member_id_size_4 = len(member_id_raw_4) + 1
+                    assignment_raw_2 = item_2.assignment
+                    assignment_size_2 = len(assignment_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4), member_id_raw_4, SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2), assignment_raw_2, SIZES[tags_3], section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
             if 0 <= version <= 3:
                 if version < 3 and (self.group_instance_id is not None):
                     refuse()
-                group_id_raw_2 = self.group_id.encode()
-                group_id_size_2 = len(group_id_raw_2)
-                member_id_raw_3 = self.member_id.encode()
-                member_id_size_3 = len(member_id_raw_3)
-                out += (_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id, member_id_size_3), member_id_raw_3)
+                group_id_raw_3 = self.group_id.encode()
+                group_id_size_3 = len(group_id_raw_3)
+                member_id_raw_5 = self.member_id.encode()
+                member_id_size_5 = len(member_id_raw_5)
+                out += (_write_h(group_id_size_3), group_id_raw_3, _write_ih(self.generation_id, member_id_size_5), member_id_raw_5)
                 if version >= 3:
                     if self.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = -1
+                        group_instance_id_raw_3 = b""
+                        group_instance_id_size_3 = -1
                     else:
-                        group_instance_id_raw_2 = self.group_instance_id.encode()
-                        group_instance_id_size_2 = len(group_instance_id_raw_2)
-                    out += (_write_h(group_instance_id_size_2), group_instance_id_raw_2)
-                assignments_2 = self.assignments
-                assignments_size_2 = len(assignments_2)
-                out.append(_write_i(assignments_size_2))
-                for item_2 in assignments_2:
-                    member_id_raw_4 = item_2.member_id.encode()
-                    member_id_size_4 = len(member_id_raw_4)
-                    assignment_raw_2 = item_2.assignment
-                    assignment_size_2 = len(assignment_raw_2)
-                    if item_2.unknown_tagged_fields:
+                        group_instance_id_raw_3 = self.group_instance_id.encode()
+                        group_instance_id_size_3 = len(group_instance_id_raw_3)
+                    out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
+                assignments_3 = self.assignments
+                assignments_size_3 = len(assignments_3)
+                out.append(_write_i(assignments_size_3))
+                for item_3 in assignments_3:
+                    member_id_raw_6 = item_3.member_id.encode()
+                    member_id_size_6 = len(member_id_raw_6)
+                    assignment_raw_3 = item_3.assignment
+                    assignment_size_3 = len(assignment_raw_3)
+                    if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(member_id_size_4), member_id_raw_4, _write_i(assignment_size_2), assignment_raw_2)
+                    out += (_write_h(member_id_size_6), member_id_raw_6, _write_i(assignment_size_3), assignment_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
                 return

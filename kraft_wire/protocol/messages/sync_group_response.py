@@ -15,11 +15,11 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_hi = struct.Struct(">hi").unpack_from
 _read_i = struct.Struct(">i").unpack_from
-_read_ih = struct.Struct(">ih").unpack_from
-_write_B = struct.Struct(">B").pack
+_read_ihB = struct.Struct(">ihB").unpack_from
 _write_hi = struct.Struct(">hi").pack
 _write_i = struct.Struct(">i").pack
 _write_ih = struct.Struct(">ih").pack
+_write_ihB = struct.Struct(">ihB").pack
 
 
 class SyncGroupResponse(Message, gc=False):
@@ -54,39 +54,29 @@ class SyncGroupResponse(Message, gc=False):
     @classmethod
     def decode(cls, data: bytes, version: int) -> SyncGroupResponse:
         try:
-            if 4 <= version <= 5:
-                throttle_time_ms, error_code = _read_ih(data, 0)
-                pos = 6
+            if version == 5:
+                throttle_time_ms, error_code, size = _read_ihB(data, 0)
                 protocol_type: str | None
-                protocol_name: str | None
-                if version >= 5:
-                    size = data[pos]
-                    protocol_type_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_type_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    protocol_name_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_name_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_name_2, pos = long_string(data, pos + 1, size)
-                    protocol_type = protocol_type_2
-                    protocol_name = protocol_name_2
-                else:
+                if 0 < size < 128:
+                    end = 6 + size
+                    protocol_type = data[7:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_type = None
+                    pos = 7
+                else:
+                    protocol_type, pos = long_string(data, 7, size)
+                size = data[pos]
+                protocol_name: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_name = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_name = None
+                    pos += 1
+                else:
+                    protocol_name, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 pos += 1
                 assignment: bytes
@@ -104,26 +94,43 @@ class SyncGroupResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown)
-            if 0 <= version <= 3:
-                pos = 0
-                throttle_time_ms_2: int
-                if version >= 1:
-                    throttle_time_ms_3, = _read_i(data, pos)
-                    pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
-                else:
-                    throttle_time_ms_2 = 0
-                error_code_2, size = _read_hi(data, pos)
-                pos += 6
+            if version == 4:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, 0)
+                pos = 7
                 assignment_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
                     assignment_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2)
+            if 0 <= version <= 3:
+                pos = 0
+                throttle_time_ms_3: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                else:
+                    throttle_time_ms_3 = 0
+                error_code_3, size = _read_hi(data, pos)
+                pos += 6
+                assignment_3: bytes
+                if size >= 0:
+                    end = pos + size
+                    assignment_3 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
                 if pos <= len(data):
-                    return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2)
+                    return SyncGroupResponse(throttle_time_ms_3, error_code_3, None, None, assignment_3)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -132,39 +139,29 @@ class SyncGroupResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[SyncGroupResponse, int]:
         start = pos
         try:
-            if 4 <= version <= 5:
-                throttle_time_ms, error_code = _read_ih(data, pos)
-                pos += 6
+            if version == 5:
+                throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 protocol_type: str | None
-                protocol_name: str | None
-                if version >= 5:
-                    size = data[pos]
-                    protocol_type_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_type_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    protocol_name_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        protocol_name_2 = None
-                        pos = pos + 1
-                    else:
-                        protocol_name_2, pos = long_string(data, pos + 1, size)
-                    protocol_type = protocol_type_2
-                    protocol_name = protocol_name_2
-                else:
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    protocol_type = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_type = None
+                    pos += 7
+                else:
+                    protocol_type, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                protocol_name: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    protocol_name = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
                     protocol_name = None
+                    pos += 1
+                else:
+                    protocol_name, pos = long_string(data, pos + 1, size)
                 size = data[pos]
                 pos += 1
                 assignment: bytes
@@ -182,25 +179,42 @@ class SyncGroupResponse(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown), pos + 1
-            if 0 <= version <= 3:
-                throttle_time_ms_2: int
-                if version >= 1:
-                    throttle_time_ms_3, = _read_i(data, pos)
-                    pos += 4
-                    throttle_time_ms_2 = throttle_time_ms_3
-                else:
-                    throttle_time_ms_2 = 0
-                error_code_2, size = _read_hi(data, pos)
-                pos += 6
+            if version == 4:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                pos += 7
                 assignment_2: bytes
-                if size >= 0:
-                    end = pos + size
+                if size > 127:
+                    size, pos = long_size(data, pos, size)
+                if size > 0:
+                    end = pos + size - 1
                     assignment_2 = data[pos:end]
                     pos = end
                 else:
                     refuse()
+                tags = data[pos]
+                unknown_2: UnknownTags = ()
+                if tags:
+                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2), pos + 1
+            if 0 <= version <= 3:
+                throttle_time_ms_3: int
+                if version >= 1:
+                    throttle_time_ms_3, = _read_i(data, pos)
+                    pos += 4
+                else:
+                    throttle_time_ms_3 = 0
+                error_code_3, size = _read_hi(data, pos)
+                pos += 6
+                assignment_3: bytes
+                if size >= 0:
+                    end = pos + size
+                    assignment_3 = data[pos:end]
+                    pos = end
+                else:
+                    refuse()
                 if pos <= len(data):
-                    return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2), pos
+                    return SyncGroupResponse(throttle_time_ms_3, error_code_3, None, None, assignment_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -208,36 +222,38 @@ class SyncGroupResponse(Message, gc=False):
     def encode(self, version: int) -> bytes:
         out: list[bytes]
         try:
-            if 4 <= version <= 5:
-                out = []
-                out.append(_write_ih(self.throttle_time_ms, self.error_code))
-                if version >= 5:
-                    if self.protocol_type is None:
-                        protocol_type_raw = b""
-                        protocol_type_size = 0
-                    else:
-                        protocol_type_raw = self.protocol_type.encode()
-                        protocol_type_size = len(protocol_type_raw) + 1
-                    if self.protocol_name is None:
-                        protocol_name_raw = b""
-                        protocol_name_size = 0
-                    else:
-                        protocol_name_raw = self.protocol_name.encode()
-                        protocol_name_size = len(protocol_name_raw) + 1
-                    out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw)
+            if version == 5:
+                if self.protocol_type is None:
+                    protocol_type_raw = b""
+                    protocol_type_size = 0
+                else:
+                    protocol_type_raw = self.protocol_type.encode()
+                    protocol_type_size = len(protocol_type_raw) + 1
+                if self.protocol_name is None:
+                    protocol_name_raw = b""
+                    protocol_name_size = 0
+                else:
+                    protocol_name_raw = self.protocol_name.encode()
+                    protocol_name_size = len(protocol_name_raw) + 1
                 assignment_raw = self.assignment
                 assignment_size = len(assignment_raw) + 1
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, _write_B(tags), section)
-                return b"".join(out)
-            if 0 <= version <= 3:
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, protocol_type_size) if protocol_type_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section))
+            if version == 4:
                 assignment_raw_2 = self.assignment
-                assignment_size_2 = len(assignment_raw_2)
+                assignment_size_2 = len(assignment_raw_2) + 1
+                tags_2, section_2 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, assignment_size_2) if assignment_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(assignment_size_2), assignment_raw_2, SIZES[tags_2], section_2))
+            if 0 <= version <= 3:
+                assignment_raw_3 = self.assignment
+                assignment_size_3 = len(assignment_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, assignment_size_2), assignment_raw_2))
+                return b"".join((_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, assignment_size_3), assignment_raw_3))
         except ENCODE_FAULTS:
             pass
         out = []

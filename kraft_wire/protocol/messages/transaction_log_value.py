@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, check_count, check_tag_count, long_array, long_count, long_string, long_uvarint, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, check_tag_count, long_array, long_rounds, long_string, long_tag, read_numbers, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_qhibB = struct.Struct(">qhibB").unpack_from
 _read_qhibi = struct.Struct(">qhibi").unpack_from
 _read_qq = struct.Struct(">qq").unpack_from
 _read_qqB = struct.Struct(">qqB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_q = struct.Struct(">q").pack
 _write_qhib = struct.Struct(">qhib").pack
@@ -106,10 +105,12 @@ class TransactionLogValue(Message, gc=False):
                 if size == 0:
                     transaction_partitions = None
                 else:
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     transaction_partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -146,42 +147,36 @@ class TransactionLogValue(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
-                            previous_producer_id_2, = _read_q(data, pos)
+                            previous_producer_id, = _read_q(data, pos)
                             pos += 8
-                            previous_producer_id = previous_producer_id_2
                         elif tag == 1:
-                            next_producer_id_2, = _read_q(data, pos)
+                            next_producer_id, = _read_q(data, pos)
                             pos += 8
-                            next_producer_id = next_producer_id_2
                         elif tag == 3:
-                            next_producer_epoch_2, = _read_h(data, pos)
+                            next_producer_epoch, = _read_h(data, pos)
                             pos += 2
-                            next_producer_epoch = next_producer_epoch_2
                         elif tag == 2:
-                            client_transaction_version_2, = _read_h(data, pos)
+                            client_transaction_version, = _read_h(data, pos)
                             pos += 2
-                            client_transaction_version = client_transaction_version_2
                         elif tag < 4:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_2 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return TransactionLogValue(producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch, transaction_timeout_ms, transaction_status, transaction_partitions, transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, client_transaction_version, unknown_2), pos
+                    if others:
+                        unknown_2 = tuple(others)
+                if pos <= len(data):
+                    return TransactionLogValue(producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch, transaction_timeout_ms, transaction_status, transaction_partitions, transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, client_transaction_version, unknown_2), pos
             if version == 0:
                 producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2, size = _read_qhibi(data, pos)
                 pos += 19
@@ -189,8 +184,9 @@ class TransactionLogValue(Message, gc=False):
                 if size < 0:
                     transaction_partitions_2 = None
                 else:
+                    rounds = range(check_count(data, pos, size))
                     transaction_partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
+                    for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
                             end = pos + 2 + size
@@ -227,7 +223,7 @@ class TransactionLogValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partition_ids_size](partition_ids_size, *partition_ids) if partition_ids_size < SHORT else write_long_array(partition_ids, "i"), _write_B(tags), section)
+                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partition_ids_size](partition_ids_size, *partition_ids) if partition_ids_size < SHORT else write_long_array(partition_ids, "i"), SIZES[tags], section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields or self.previous_producer_id != -1 or self.next_producer_id != -1 or self.client_transaction_version != 0 or self.next_producer_epoch != -1:
                     known: list[tuple[int, bytes]] = []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, check_count, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -14,6 +14,7 @@ from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
+_read_16sB = struct.Struct(">16sB").unpack_from
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
@@ -21,7 +22,7 @@ _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_ii = struct.Struct(">ii").unpack_from
 _write_16s = struct.Struct(">16s").pack
-_write_B = struct.Struct(">B").pack
+_write_16sB = struct.Struct(">16sB").pack
 _write_h = struct.Struct(">h").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
@@ -89,40 +90,25 @@ class TxnOffsetCommitResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[TxnOffsetCommitResponse, int]:
         start = pos
         try:
-            if 3 <= version <= 6:
+            if version == 6:
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TxnOffsetCommitResponseTopic]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
-                    name: str
-                    if version <= 5:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        name = name_2
-                    else:
-                        name = ''
-                    topic_id: Uuid
-                    if version >= 6:
-                        topic_id_2 = data[pos : pos + 16]
-                        pos += 16
-                        topic_id = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
+                for _ in rounds:
+                    topic_id, size = _read_16sB(data, pos)
+                    pos += 17
                     partitions: list[TxnOffsetCommitResponsePartition]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code, tags = _read_ihB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -136,36 +122,84 @@ class TxnOffsetCommitResponse(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(TxnOffsetCommitResponseTopic(name, topic_id, partitions, unknown_2))
+                    topics.append(TxnOffsetCommitResponseTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return TxnOffsetCommitResponse(throttle_time_ms, topics, unknown_3), pos + 1
-            if 0 <= version <= 2:
-                throttle_time_ms_2, size = _read_ii(data, pos)
-                pos += 8
+            if 3 <= version <= 5:
+                throttle_time_ms_2, size = _read_iB(data, pos)
+                pos += 5
                 topics_2: list[TxnOffsetCommitResponseTopic]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in range(check_count(data, pos, size)):
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        name = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        name, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[TxnOffsetCommitResponsePartition]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_2, tags = _read_ihB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
+                            pos -= 7
+                        pos += 7
+                        partitions_2.append(TxnOffsetCommitResponsePartition(partition_index_2, error_code_2, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TxnOffsetCommitResponseTopic(name, Uuid.ZERO, partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return TxnOffsetCommitResponse(throttle_time_ms_2, topics_2, unknown_6), pos + 1
+            if 0 <= version <= 2:
+                throttle_time_ms_3, size = _read_ii(data, pos)
+                pos += 8
+                topics_3: list[TxnOffsetCommitResponseTopic]
+                rounds = range(check_count(data, pos, size))
+                topics_3 = []
+                for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
                         end = pos + 2 + size
-                        name_3 = data[pos + 2:end].decode()
+                        name_2 = data[pos + 2:end].decode()
                         pos = end
                     else:
                         refuse()
                     size, = _read_i(data, pos)
                     pos += 4
-                    partitions_2: list[TxnOffsetCommitResponsePartition]
-                    partitions_2 = []
-                    for _ in range(check_count(data, pos, size)):
-                        partition_index_2, error_code_2 = _read_ih(data, pos)
+                    partitions_3: list[TxnOffsetCommitResponsePartition]
+                    rounds = range(check_count(data, pos, size))
+                    partitions_3 = []
+                    for _ in rounds:
+                        partition_index_3, error_code_3 = _read_ih(data, pos)
                         pos += 6
-                        partitions_2.append(TxnOffsetCommitResponsePartition(partition_index_2, error_code_2))
-                    topics_2.append(TxnOffsetCommitResponseTopic(name_3, Uuid.ZERO, partitions_2))
-                return TxnOffsetCommitResponse(throttle_time_ms_2, topics_2), pos
+                        partitions_3.append(TxnOffsetCommitResponsePartition(partition_index_3, error_code_3))
+                    topics_3.append(TxnOffsetCommitResponseTopic(name_2, Uuid.ZERO, partitions_3))
+                return TxnOffsetCommitResponse(throttle_time_ms_3, topics_3), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -173,18 +207,14 @@ class TxnOffsetCommitResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 3 <= version <= 6:
+            if version == 6:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
                 for item in topics:
-                    if version <= 5:
-                        name_raw = item.name.encode()
-                        name_size = len(name_raw) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw)
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_16s(item.topic_id) if version >= 6 else b"", SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
@@ -193,27 +223,51 @@ class TxnOffsetCommitResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if 3 <= version <= 5:
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_iB(self.throttle_time_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size_2))
+                for item_3 in topics_2:
+                    name_raw = item_3.name.encode()
+                    name_size = len(name_raw) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_ihB(item_4.partition_index, item_4.error_code, tags_4), section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
             if 0 <= version <= 2:
-                topics_2 = self.topics
-                topics_size_2 = len(topics_2)
-                out.append(_write_ii(self.throttle_time_ms, topics_size_2))
-                for item_3 in topics_2:
-                    name_raw_2 = item_3.name.encode()
+                topics_3 = self.topics
+                topics_size_3 = len(topics_3)
+                out.append(_write_ii(self.throttle_time_ms, topics_size_3))
+                for item_5 in topics_3:
+                    name_raw_2 = item_5.name.encode()
                     name_size_2 = len(name_raw_2)
-                    partitions_2 = item_3.partitions
-                    partitions_size_2 = len(partitions_2)
-                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_2))
-                    for item_4 in partitions_2:
-                        if item_4.unknown_tagged_fields:
+                    partitions_3 = item_5.partitions
+                    partitions_size_3 = len(partitions_3)
+                    out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_3))
+                    for item_6 in partitions_3:
+                        if item_6.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_ih(item_4.partition_index, item_4.error_code))
-                    if item_3.unknown_tagged_fields:
+                        out.append(_write_ih(item_6.partition_index, item_6.error_code))
+                    if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
                     refuse()

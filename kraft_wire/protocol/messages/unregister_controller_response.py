@@ -7,13 +7,12 @@ import struct
 from typing import ClassVar
 
 from kraft_wire.protocol.fast_read import long_string, read_unknown_tags
-from kraft_wire.protocol.fast_write import string_size, write_tags
+from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
 
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_ih = struct.Struct(">ih").pack
 _write_ihB = struct.Struct(">ihB").pack
 
@@ -79,7 +78,7 @@ class UnregisterControllerResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
                 tags = data[pos]
@@ -105,7 +104,7 @@ class UnregisterControllerResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_B(tags), section))
+                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,20 +6,20 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_b = struct.Struct(">b").unpack_from
-_read_h = struct.Struct(">h").unpack_from
+_read_tB = struct.Struct(">?B").unpack_from
+_read_htB = struct.Struct(">h?B").unpack_from
+_read_hbB = struct.Struct(">hbB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
-_write_b = struct.Struct(">b").pack
-_write_h = struct.Struct(">h").pack
+_write_tB = struct.Struct(">?B").pack
+_write_htB = struct.Struct(">h?B").pack
+_write_hbB = struct.Struct(">hbB").pack
 _write_i = struct.Struct(">i").pack
 _write_iB = struct.Struct(">iB").pack
 
@@ -73,14 +73,16 @@ class UpdateFeaturesRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if 1 <= version <= 2:
                 timeout_ms, size = _read_iB(data, pos)
                 pos += 5
                 feature_updates: list[FeatureUpdateKey]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 feature_updates = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -88,42 +90,49 @@ class UpdateFeaturesRequest(Message, gc=False):
                         pos = end
                     else:
                         feature, pos = long_string(data, pos + 1, size)
-                    max_version_level, = _read_h(data, pos)
-                    pos += 2
-                    allow_downgrade: bool
-                    if version <= 0:
-                        allow_downgrade_2 = data[pos] != 0
-                        pos += 1
-                        allow_downgrade = allow_downgrade_2
-                    else:
-                        allow_downgrade = False
-                    upgrade_type: int
-                    if version >= 1:
-                        upgrade_type_2, = _read_b(data, pos)
-                        pos += 1
-                        upgrade_type = upgrade_type_2
-                    else:
-                        upgrade_type = 1
-                    tags = data[pos]
+                    max_version_level, upgrade_type, tags = _read_hbB(data, pos)
                     unknown: UnknownTags = ()
                     if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    feature_updates.append(FeatureUpdateKey(feature, max_version_level, allow_downgrade, upgrade_type, unknown))
-                validate_only: bool
-                if version >= 1:
-                    validate_only_2 = data[pos] != 0
-                    pos += 1
-                    validate_only = validate_only_2
-                else:
-                    validate_only = False
-                tags = data[pos]
+                        unknown, pos = read_unknown_tags(data, pos + 4, tags)
+                        pos -= 4
+                    pos += 4
+                    feature_updates.append(FeatureUpdateKey(feature, max_version_level, False, upgrade_type, unknown))
+                validate_only, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
+                    pos -= 2
+                return UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only, unknown_2), pos + 2
+            if version == 0:
+                timeout_ms_2, size = _read_iB(data, pos)
+                pos += 5
+                feature_updates_2: list[FeatureUpdateKey]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                feature_updates_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        feature_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        feature_2, pos = long_string(data, pos + 1, size)
+                    max_version_level_2, allow_downgrade, tags = _read_htB(data, pos)
+                    unknown_3: UnknownTags = ()
+                    if tags:
+                        unknown_3, pos = read_unknown_tags(data, pos + 4, tags)
+                        pos -= 4
+                    pos += 4
+                    feature_updates_2.append(FeatureUpdateKey(feature_2, max_version_level_2, allow_downgrade, 1, unknown_3))
+                tags = data[pos]
+                unknown_4: UnknownTags = ()
+                if tags:
+                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return UpdateFeaturesRequest(timeout_ms, feature_updates, validate_only, unknown_2), pos + 1
+                return UpdateFeaturesRequest(timeout_ms_2, feature_updates_2, False, unknown_4), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -131,27 +140,43 @@ class UpdateFeaturesRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
-                if version < 1 and (self.validate_only):
-                    refuse()
+            if 1 <= version <= 2:
                 feature_updates = self.feature_updates
                 feature_updates_size = len(feature_updates) + 1
                 out.append(_write_iB(self.timeout_ms, feature_updates_size) if feature_updates_size < 128 else _write_i(self.timeout_ms) + uvarint(feature_updates_size))
                 for item in feature_updates:
-                    if version > 0 and (item.allow_downgrade):
-                        refuse()
-                    if version < 1 and (item.upgrade_type != 1):
+                    if item.allow_downgrade:
                         refuse()
                     feature_raw = item.feature.encode()
                     feature_size = len(feature_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_h(item.max_version_level), _write_t(item.allow_downgrade) if version <= 0 else b"", _write_b(item.upgrade_type) if version >= 1 else b"", _write_B(tags), section)
+                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_hbB(item.max_version_level, item.upgrade_type, tags), section)
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_t(self.validate_only) if version >= 1 else b"", _write_B(tags_2), section_2)
+                out += (_write_tB(self.validate_only, tags_2), section_2)
+                return
+            if version == 0:
+                if self.validate_only:
+                    refuse()
+                feature_updates_2 = self.feature_updates
+                feature_updates_size_2 = len(feature_updates_2) + 1
+                out.append(_write_iB(self.timeout_ms, feature_updates_size_2) if feature_updates_size_2 < 128 else _write_i(self.timeout_ms) + uvarint(feature_updates_size_2))
+                for item_2 in feature_updates_2:
+                    if item_2.upgrade_type != 1:
+                        refuse()
+                    feature_raw_2 = item_2.feature.encode()
+                    feature_size_2 = len(feature_raw_2) + 1
+                    tags_3, section_3 = 0, b""
+                    if item_2.unknown_tagged_fields:
+                        tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
+                    out += (SIZES[feature_size_2] if feature_size_2 < 128 else string_size(feature_size_2), feature_raw_2, _write_htB(item_2.max_version_level, item_2.allow_downgrade, tags_3), section_3)
+                tags_4, section_4 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

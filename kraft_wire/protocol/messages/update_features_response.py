@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_ih = struct.Struct(">ih").pack
@@ -71,7 +70,7 @@ class UpdateFeaturesResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[UpdateFeaturesResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 error_message: str | None
                 if 0 < size < 128:
@@ -80,63 +79,67 @@ class UpdateFeaturesResponse(Message, gc=False):
                     pos = end
                 elif size == 0:
                     error_message = None
-                    pos = pos + 7
+                    pos += 7
                 else:
                     error_message, pos = long_string(data, pos + 7, size)
-                results: list[UpdatableFeatureResult]
-                if version <= 1:
-                    size = data[pos]
-                    pos += 1
-                    results_2: list[UpdatableFeatureResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
-                    results_2 = []
-                    for _ in range(size - 1):
-                        feature: str
-                        error_code_2: int
-                        error_message_2: str | None
-                        if version <= 1:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                feature_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                feature_2, pos = long_string(data, pos + 1, size)
-                            error_code_3, size = _read_hB(data, pos)
-                            error_message_3: str | None
-                            if 0 < size < 128:
-                                end = pos + 2 + size
-                                error_message_3 = data[pos + 3:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message_3 = None
-                                pos = pos + 3
-                            else:
-                                error_message_3, pos = long_string(data, pos + 3, size)
-                            feature = feature_2
-                            error_code_2 = error_code_3
-                            error_message_2 = error_message_3
-                        else:
-                            feature = ''
-                            error_code_2 = 0
-                            error_message_2 = ''
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        results_2.append(UpdatableFeatureResult(feature, error_code_2, error_message_2, unknown))
-                    results = results_2
-                else:
-                    results = []
                 tags = data[pos]
-                unknown_2: UnknownTags = ()
+                unknown: UnknownTags = ()
                 if tags:
-                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return UpdateFeaturesResponse(throttle_time_ms, error_code, error_message, results, unknown_2), pos + 1
+                return UpdateFeaturesResponse(throttle_time_ms, error_code, error_message, [], unknown), pos + 1
+            if 0 <= version <= 1:
+                throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
+                error_message_2: str | None
+                if 0 < size < 128:
+                    end = pos + 6 + size
+                    error_message_2 = data[pos + 7:end].decode()
+                    pos = end
+                elif size == 0:
+                    error_message_2 = None
+                    pos += 7
+                else:
+                    error_message_2, pos = long_string(data, pos + 7, size)
+                size = data[pos]
+                pos += 1
+                results: list[UpdatableFeatureResult]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                results = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        feature = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        feature, pos = long_string(data, pos + 1, size)
+                    error_code_3, size = _read_hB(data, pos)
+                    error_message_3: str | None
+                    if 0 < size < 128:
+                        end = pos + 2 + size
+                        error_message_3 = data[pos + 3:end].decode()
+                        pos = end
+                    elif size == 0:
+                        error_message_3 = None
+                        pos += 3
+                    else:
+                        error_message_3, pos = long_string(data, pos + 3, size)
+                    tags = data[pos]
+                    unknown_2: UnknownTags = ()
+                    if tags:
+                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    results.append(UpdatableFeatureResult(feature, error_code_3, error_message_3, unknown_2))
+                tags = data[pos]
+                unknown_3: UnknownTags = ()
+                if tags:
+                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return UpdateFeaturesResponse(throttle_time_ms_2, error_code_2, error_message_2, results, unknown_3), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -144,43 +147,45 @@ class UpdateFeaturesResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 if self.error_message is None:
                     error_message_raw = b""
                     error_message_size = 0
                 else:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw)
-                if version <= 1:
-                    results = self.results
-                    results_size = len(results) + 1
-                    out.append(SIZES[results_size] if results_size < 128 else uvarint(results_size))
-                    for item in results:
-                        if version > 1 and (item.feature != ''):
-                            refuse()
-                        if version > 1 and (item.error_code != 0):
-                            refuse()
-                        if version > 1 and (item.error_message != ''):
-                            refuse()
-                        if version <= 1:
-                            feature_raw = item.feature.encode()
-                            feature_size = len(feature_raw) + 1
-                            if item.error_message is None:
-                                error_message_raw_2 = b""
-                                error_message_size_2 = 0
-                            else:
-                                error_message_raw_2 = item.error_message.encode()
-                                error_message_size_2 = len(error_message_raw_2) + 1
-                            out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2)
-                        tags, section = 0, b""
-                        if item.unknown_tagged_fields:
-                            tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_B(tags), section)
-                tags_2, section_2 = 0, b""
+                tags, section = 0, b""
                 if self.unknown_tagged_fields:
-                    tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_2), section_2)
+                    tags, section = write_tags((), self.unknown_tagged_fields)
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                return
+            if 0 <= version <= 1:
+                if self.error_message is None:
+                    error_message_raw_2 = b""
+                    error_message_size_2 = 0
+                else:
+                    error_message_raw_2 = self.error_message.encode()
+                    error_message_size_2 = len(error_message_raw_2) + 1
+                results = self.results
+                results_size = len(results) + 1
+                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                for item in results:
+                    feature_raw = item.feature.encode()
+                    feature_size = len(feature_raw) + 1
+                    if item.error_message is None:
+                        error_message_raw_3 = b""
+                        error_message_size_3 = 0
+                    else:
+                        error_message_raw_3 = item.error_message.encode()
+                        error_message_size_3 = len(error_message_raw_3) + 1
+                    tags_2, section_2 = 0, b""
+                    if item.unknown_tagged_fields:
+                        tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
+                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_hB(item.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_h(item.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[tags_2], section_2)
+                tags_3, section_3 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

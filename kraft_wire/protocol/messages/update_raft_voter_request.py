@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -19,7 +19,6 @@ from kraft_wire.protocol.varint import uvarint
 _read_HB = struct.Struct(">HB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
 _read_ii16sB = struct.Struct(">ii16sB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_hhB = struct.Struct(">hhB").pack
 _write_ii16s = struct.Struct(">ii16s").pack
@@ -106,16 +105,18 @@ class UpdateRaftVoterRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
                 current_leader_epoch, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
                 pos += 25
                 listeners: list[Listener]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -182,7 +183,7 @@ class UpdateRaftVoterRequest(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, _write_B(tags_3), section_3)
+                out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, SIZES[tags_3], section_3)
                 return
         except ENCODE_FAULTS:
             pass

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import check_tag_count, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -80,16 +80,12 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             leader_id, leader_epoch, size = _read_iiB(data, pos)
                             if 0 < size < 128:
@@ -103,19 +99,20 @@ class UpdateRaftVoterResponse(Message, gc=False):
                             if tags:
                                 unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                                 pos -= 5
-                            current_leader_2 = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
+                            current_leader = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
                             pos += 5
-                            current_leader = current_leader_2
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown)
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -133,16 +130,12 @@ class UpdateRaftVoterResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
                         if tag == 0:
                             leader_id, leader_epoch, size = _read_iiB(data, pos)
                             if 0 < size < 128:
@@ -156,19 +149,20 @@ class UpdateRaftVoterResponse(Message, gc=False):
                             if tags:
                                 unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                                 pos -= 5
-                            current_leader_2 = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
+                            current_leader = CurrentLeader(leader_id, leader_epoch, host, port, unknown_2)
                             pos += 5
-                            current_leader = current_leader_2
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
+                    if others:
+                        unknown = tuple(others)
+                if pos <= len(data):
+                    return UpdateRaftVoterResponse(throttle_time_ms, error_code, current_leader, unknown), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

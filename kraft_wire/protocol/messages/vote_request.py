@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -16,14 +16,16 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_16s16s = struct.Struct(">16s16s").unpack_from
 _read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
 _read_iii = struct.Struct(">iii").unpack_from
-_read_iq = struct.Struct(">iq").unpack_from
+_read_iii16s16siqtB = struct.Struct(">iii16s16siq?B").unpack_from
+_read_iqB = struct.Struct(">iqB").unpack_from
 _write_16s16s = struct.Struct(">16s16s").pack
-_write_t = struct.Struct(">?").pack
-_write_B = struct.Struct(">B").pack
 _write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
 _write_iii = struct.Struct(">iii").pack
-_write_iq = struct.Struct(">iq").pack
+_write_iii16s16siqtB = struct.Struct(">iii16s16siq?B").pack
+_write_iqB = struct.Struct(">iqB").pack
 
 
 class PartitionData(Structure, gc=False):
@@ -103,7 +105,7 @@ class VoteRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 size = data[pos]
                 cluster_id: str | None
                 if 0 < size < 128:
@@ -112,23 +114,18 @@ class VoteRequest(Message, gc=False):
                     pos = end
                 elif size == 0:
                     cluster_id = None
-                    pos = pos + 1
+                    pos += 1
                 else:
                     cluster_id, pos = long_string(data, pos + 1, size)
-                voter_id: int
-                if version >= 1:
-                    voter_id_2, = _read_i(data, pos)
-                    pos += 4
-                    voter_id = voter_id_2
-                else:
-                    voter_id = -1
-                size = data[pos]
-                pos += 1
+                voter_id, size = _read_iB(data, pos)
+                pos += 5
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -139,38 +136,19 @@ class VoteRequest(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
-                        partition_index, replica_epoch, replica_id = _read_iii(data, pos)
-                        pos += 12
-                        replica_directory_id: Uuid
-                        voter_directory_id: Uuid
-                        if version >= 1:
-                            replica_directory_id_2, voter_directory_id_2 = _read_16s16s(data, pos)
-                            pos += 32
-                            replica_directory_id = as_uuid(Uuid, replica_directory_id_2)
-                            voter_directory_id = as_uuid(Uuid, voter_directory_id_2)
-                        else:
-                            replica_directory_id = Uuid.ZERO
-                            voter_directory_id = Uuid.ZERO
-                        last_offset_epoch, last_offset = _read_iq(data, pos)
-                        pos += 12
-                        pre_vote: bool
-                        if version >= 2:
-                            pre_vote_2 = data[pos] != 0
-                            pos += 1
-                            pre_vote = pre_vote_2
-                        else:
-                            pre_vote = False
-                        tags = data[pos]
+                    for _ in rounds:
+                        partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags = _read_iii16s16siqtB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions.append(PartitionData(partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, unknown))
+                            unknown, pos = read_unknown_tags(data, pos + 58, tags)
+                            pos -= 58
+                        pos += 58
+                        partitions.append(PartitionData(partition_index, replica_epoch, replica_id, as_uuid(Uuid, replica_directory_id), as_uuid(Uuid, voter_directory_id), last_offset_epoch, last_offset, pre_vote, unknown))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -184,6 +162,81 @@ class VoteRequest(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return VoteRequest(cluster_id, voter_id, topics, unknown_3), pos + 1
+            if 0 <= version <= 1:
+                size = data[pos]
+                cluster_id_2: str | None
+                if 0 < size < 128:
+                    end = pos + size
+                    cluster_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                elif size == 0:
+                    cluster_id_2 = None
+                    pos += 1
+                else:
+                    cluster_id_2, pos = long_string(data, pos + 1, size)
+                voter_id_2: int
+                if version >= 1:
+                    voter_id_2, = _read_i(data, pos)
+                    pos += 4
+                else:
+                    voter_id_2 = -1
+                size = data[pos]
+                pos += 1
+                topics_2: list[TopicData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, replica_epoch_2, replica_id_2 = _read_iii(data, pos)
+                        pos += 12
+                        replica_directory_id_2: Uuid
+                        voter_directory_id_2: Uuid
+                        if version >= 1:
+                            replica_directory_id_2, voter_directory_id_2 = _read_16s16s(data, pos)
+                            pos += 32
+                            replica_directory_id_2 = as_uuid(Uuid, replica_directory_id_2)
+                            voter_directory_id_2 = as_uuid(Uuid, voter_directory_id_2)
+                        else:
+                            replica_directory_id_2 = Uuid.ZERO
+                            voter_directory_id_2 = Uuid.ZERO
+                        last_offset_epoch_2, last_offset_2, tags = _read_iqB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        partitions_2.append(PartitionData(partition_index_2, replica_epoch_2, replica_id_2, replica_directory_id_2, voter_directory_id_2, last_offset_epoch_2, last_offset_2, False, unknown_4))
+                    tags = data[pos]
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TopicData(topic_name_2, partitions_2, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return VoteRequest(cluster_id_2, voter_id_2, topics_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -191,7 +244,7 @@ class VoteRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
+            if version == 2:
                 if self.cluster_id is None:
                     cluster_id_raw = b""
                     cluster_id_size = 0
@@ -200,7 +253,7 @@ class VoteRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i(self.voter_id) if version >= 1 else b"", SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.voter_id, topics_size) if topics_size < 128 else _write_i(self.voter_id) + uvarint(topics_size))
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
@@ -208,20 +261,50 @@ class VoteRequest(Message, gc=False):
                     partitions_size = len(partitions) + 1
                     out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
                     for item_2 in partitions:
-                        if version < 2 and (item_2.pre_vote):
-                            refuse()
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iii(item_2.partition_index, item_2.replica_epoch, item_2.replica_id), _write_16s16s(item_2.replica_directory_id, item_2.voter_directory_id) if version >= 1 else b"", _write_iq(item_2.last_offset_epoch, item_2.last_offset), _write_t(item_2.pre_vote) if version >= 2 else b"", _write_B(tags), section)
+                        out += (_write_iii16s16siqtB(item_2.partition_index, item_2.replica_epoch, item_2.replica_id, item_2.replica_directory_id, item_2.voter_directory_id, item_2.last_offset_epoch, item_2.last_offset, item_2.pre_vote, tags), section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if 0 <= version <= 1:
+                if self.cluster_id is None:
+                    cluster_id_raw_2 = b""
+                    cluster_id_size_2 = 0
+                else:
+                    cluster_id_raw_2 = self.cluster_id.encode()
+                    cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_i(self.voter_id) if version >= 1 else b"", SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                for item_3 in topics_2:
+                    topic_name_raw_2 = item_3.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2) + 1
+                    partitions_2 = item_3.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_4 in partitions_2:
+                        if item_4.pre_vote:
+                            refuse()
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (_write_iii(item_4.partition_index, item_4.replica_epoch, item_4.replica_id), _write_16s16s(item_4.replica_directory_id, item_4.voter_directory_id) if version >= 1 else b"", _write_iqB(item_4.last_offset_epoch, item_4.last_offset, tags_4), section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (SIZES[tags_5], section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,19 +6,18 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import check_tag_count, long_count, long_string, long_uvarint, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_H = struct.Struct(">H").unpack_from
+_read_HB = struct.Struct(">HB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihiitB = struct.Struct(">ihii?B").unpack_from
-_write_B = struct.Struct(">B").pack
-_write_H = struct.Struct(">H").pack
+_write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
 _write_i = struct.Struct(">i").pack
@@ -113,14 +112,16 @@ class VoteResponse(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[VoteResponse, int]:
         start = pos
         try:
-            if 0 <= version <= 2:
+            if 1 <= version <= 2:
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     size = data[pos]
                     if 0 < size < 128:
                         end = pos + size
@@ -131,10 +132,12 @@ class VoteResponse(Message, gc=False):
                     size = data[pos]
                     pos += 1
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
@@ -157,62 +160,111 @@ class VoteResponse(Message, gc=False):
                 if tags:
                     if tags > 127:
                         tags, pos = check_tag_count(data, pos, tags)
-                    others: list[tuple[int, bytes]] = []
+                    others: list[tuple[int, bytes]] | None = None
                     for _ in range(tags):
-                        tag = data[pos]
-                        pos += 1
-                        if tag > 127:
-                            tag, pos = long_uvarint(data, pos)
-                        size = data[pos]
-                        pos += 1
-                        if size > 127:
-                            size, pos = long_uvarint(data, pos)
-                        if tag == 0 and version >= 1:
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag == 0:
                             size = data[pos]
                             pos += 1
-                            node_endpoints_2: list[NodeEndpoint]
-                            if not 0 < size < 128:
-                                size, pos = long_count(data, pos, size)
-                            node_endpoints_2 = []
-                            for _ in range(size - 1):
-                                node_id: int
-                                host: str
-                                port: int
-                                if version >= 1:
-                                    node_id_2, size = _read_iB(data, pos)
-                                    if 0 < size < 128:
-                                        end = pos + 4 + size
-                                        host_2 = data[pos + 5:end].decode()
-                                        pos = end
-                                    else:
-                                        host_2, pos = long_string(data, pos + 5, size)
-                                    port_2, = _read_H(data, pos)
-                                    pos += 2
-                                    node_id = node_id_2
-                                    host = host_2
-                                    port = port_2
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            node_endpoints = []
+                            for _ in rounds:
+                                node_id, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    host = data[pos + 5:end].decode()
+                                    pos = end
                                 else:
-                                    node_id = 0
-                                    host = ''
-                                    port = 0
-                                tags = data[pos]
+                                    host, pos = long_string(data, pos + 5, size)
+                                port, tags = _read_HB(data, pos)
                                 unknown_4: UnknownTags = ()
                                 if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                node_endpoints_2.append(NodeEndpoint(node_id, host, port, unknown_4))
-                            node_endpoints = node_endpoints_2
+                                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_4))
                         elif tag < 1:
                             refuse()
                         else:
+                            if others is None:
+                                others = []
                             end = pos + size
                             others.append((tag, data[pos:end]))
                             pos = end
-                    unknown_3 = tuple(others)
-                    if pos > len(data):
-                        refuse()
-                return VoteResponse(error_code, topics, node_endpoints, unknown_3), pos
+                    if others:
+                        unknown_3 = tuple(others)
+                if pos <= len(data):
+                    return VoteResponse(error_code, topics, node_endpoints, unknown_3), pos
+            if version == 0:
+                error_code_3, size = _read_hB(data, pos)
+                pos += 3
+                topics_2: list[TopicData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    size = data[pos]
+                    if 0 < size < 128:
+                        end = pos + size
+                        topic_name_2 = data[pos + 1:end].decode()
+                        pos = end
+                    else:
+                        topic_name_2, pos = long_string(data, pos + 1, size)
+                    size = data[pos]
+                    pos += 1
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2, tags = _read_ihiitB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 16, tags)
+                            pos -= 16
+                        pos += 16
+                        partitions_2.append(PartitionData(partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2, unknown_5))
+                    tags = data[pos]
+                    unknown_6: UnknownTags = ()
+                    if tags:
+                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(TopicData(topic_name_2, partitions_2, unknown_6))
+                tags = data[pos]
+                pos += 1
+                unknown_7: UnknownTags = ()
+                if tags:
+                    if tags > 127:
+                        tags, pos = check_tag_count(data, pos, tags)
+                    others_2: list[tuple[int, bytes]] | None = None
+                    for _ in range(tags):
+                        tag, size = data[pos], data[pos + 1]
+                        pos += 2
+                        if tag > 127 or size > 127:
+                            tag, size, pos = long_tag(data, pos - 2)
+                        if tag < 1:
+                            refuse()
+                        else:
+                            if others_2 is None:
+                                others_2 = []
+                            end = pos + size
+                            others_2.append((tag, data[pos:end]))
+                            pos = end
+                    if others_2:
+                        unknown_7 = tuple(others_2)
+                if pos <= len(data):
+                    return VoteResponse(error_code_3, topics_2, [], unknown_7), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -220,9 +272,7 @@ class VoteResponse(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 2:
-                if version < 1 and (self.node_endpoints is None or self.node_endpoints):
-                    refuse()
+            if 1 <= version <= 2:
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out.append(_write_hB(self.error_code, topics_size) if topics_size < 128 else _write_h(self.error_code) + uvarint(topics_size))
@@ -240,33 +290,51 @@ class VoteResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_2), section_2)
+                    out += (SIZES[tags_2], section_2)
                 tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields or version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                if self.unknown_tagged_fields or self.node_endpoints is None or self.node_endpoints:
                     known: list[tuple[int, bytes]] = []
-                    if version >= 1 and (self.node_endpoints is None or self.node_endpoints):
+                    if self.node_endpoints is None or self.node_endpoints:
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
                         node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
                         for item_3 in node_endpoints:
-                            if version < 1 and (item_3.node_id != 0):
-                                refuse()
-                            if version < 1 and (item_3.host != ''):
-                                refuse()
-                            if version < 1 and (item_3.port != 0):
-                                refuse()
-                            if version >= 1:
-                                host_raw = item_3.host.encode()
-                                host_size = len(host_raw) + 1
-                                node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_H(item_3.port))
+                            host_raw = item_3.host.encode()
+                            host_size = len(host_raw) + 1
                             tags_4, section_4 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_B(tags_4), section_4)
+                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_4), section_4)
                         known.append((0, b"".join(node_endpoints_payload)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 0:
+                if self.node_endpoints is None or self.node_endpoints:
+                    refuse()
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out.append(_write_hB(self.error_code, topics_size_2) if topics_size_2 < 128 else _write_h(self.error_code) + uvarint(topics_size_2))
+                for item_4 in topics_2:
+                    topic_name_raw_2 = item_4.topic_name.encode()
+                    topic_name_size_2 = len(topic_name_raw_2) + 1
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    for item_5 in partitions_2:
+                        tags_5, section_5 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (_write_ihiitB(item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch, item_5.vote_granted, tags_5), section_5)
+                    tags_6, section_6 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_6], section_6)
+                tags_7, section_7 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_7, section_7 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_7], section_7)
                 return
         except ENCODE_FAULTS:
             pass

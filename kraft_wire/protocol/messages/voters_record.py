@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -20,7 +20,6 @@ _read_HB = struct.Struct(">HB").unpack_from
 _read_hB = struct.Struct(">hB").unpack_from
 _read_hhB = struct.Struct(">hhB").unpack_from
 _read_i16sB = struct.Struct(">i16sB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_HB = struct.Struct(">HB").pack
 _write_h = struct.Struct(">h").pack
 _write_hB = struct.Struct(">hB").pack
@@ -114,17 +113,21 @@ class VotersRecord(Message, gc=False):
                 version_2, size = _read_hB(data, pos)
                 pos += 3
                 voters: list[Voter]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 voters = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     voter_id, voter_directory_id, size = _read_i16sB(data, pos)
                     pos += 21
                     endpoints: list[Endpoint]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     endpoints = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -196,11 +199,11 @@ class VotersRecord(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, _write_B(tags_3), section_3)
+                    out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import as_uuid, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,14 +15,15 @@ from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
 _read_16sB = struct.Struct(">16sB").unpack_from
-_read_i = struct.Struct(">i").unpack_from
-_read_iiiq = struct.Struct(">iiiq").unpack_from
+_read_iiiqB = struct.Struct(">iiiqB").unpack_from
+_read_iiiqiB = struct.Struct(">iiiqiB").unpack_from
 _read_qqbhB = struct.Struct(">qqbhB").unpack_from
 _write_16s = struct.Struct(">16s").pack
 _write_16sB = struct.Struct(">16sB").pack
-_write_B = struct.Struct(">B").pack
-_write_i = struct.Struct(">i").pack
 _write_iiiq = struct.Struct(">iiiq").pack
+_write_iiiqB = struct.Struct(">iiiqB").pack
+_write_iiiqi = struct.Struct(">iiiqi").pack
+_write_iiiqiB = struct.Struct(">iiiqiB").pack
 _write_qqbhB = struct.Struct(">qqbhB").pack
 
 
@@ -116,7 +117,7 @@ class WriteShareGroupStateRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteShareGroupStateRequest, int]:
         start = pos
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -127,33 +128,30 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[WriteStateData]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
                     pos += 17
                     partitions: list[PartitionData]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     partitions = []
-                    for _ in range(size - 1):
-                        partition, state_epoch, leader_epoch, start_offset = _read_iiiq(data, pos)
-                        pos += 20
-                        delivery_complete_count: int
-                        if version >= 1:
-                            delivery_complete_count_2, = _read_i(data, pos)
-                            pos += 4
-                            delivery_complete_count = delivery_complete_count_2
-                        else:
-                            delivery_complete_count = -1
-                        size = data[pos]
-                        pos += 1
+                    for _ in rounds:
+                        partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, size = _read_iiiqiB(data, pos)
+                        pos += 25
                         state_batches: list[StateBatch]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         state_batches = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -181,6 +179,68 @@ class WriteShareGroupStateRequest(Message, gc=False):
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return WriteShareGroupStateRequest(group_id, topics, unknown_4), pos + 1
+            if version == 0:
+                size = data[pos]
+                if 0 < size < 128:
+                    end = pos + size
+                    group_id_2 = data[pos + 1:end].decode()
+                    pos = end
+                else:
+                    group_id_2, pos = long_string(data, pos + 1, size)
+                size = data[pos]
+                pos += 1
+                topics_2: list[WriteStateData]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                topics_2 = []
+                for _ in rounds:
+                    topic_id_2, size = _read_16sB(data, pos)
+                    pos += 17
+                    partitions_2: list[PartitionData]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    partitions_2 = []
+                    for _ in rounds:
+                        partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(data, pos)
+                        pos += 21
+                        state_batches_2: list[StateBatch]
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        state_batches_2 = []
+                        for _ in rounds:
+                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, tags = _read_qqbhB(data, pos)
+                            unknown_5: UnknownTags = ()
+                            if tags:
+                                unknown_5, pos = read_unknown_tags(data, pos + 20, tags)
+                                pos -= 20
+                            pos += 20
+                            state_batches_2.append(StateBatch(first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        partitions_2.append(PartitionData(partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, state_batches_2, unknown_6))
+                    tags = data[pos]
+                    unknown_7: UnknownTags = ()
+                    if tags:
+                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                        pos -= 1
+                    pos += 1
+                    topics_2.append(WriteStateData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
+                tags = data[pos]
+                unknown_8: UnknownTags = ()
+                if tags:
+                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteShareGroupStateRequest(group_id_2, topics_2, unknown_8), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -188,7 +248,7 @@ class WriteShareGroupStateRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 0 <= version <= 1:
+            if version == 1:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw) + 1
                 topics = self.topics
@@ -201,7 +261,7 @@ class WriteShareGroupStateRequest(Message, gc=False):
                     for item_2 in partitions:
                         state_batches = item_2.state_batches
                         state_batches_size = len(state_batches) + 1
-                        out += (_write_iiiq(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset), _write_i(item_2.delivery_complete_count) if version >= 1 else b"", SIZES[state_batches_size] if state_batches_size < 128 else uvarint(state_batches_size))
+                        out.append(_write_iiiqiB(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count, state_batches_size) if state_batches_size < 128 else _write_iiiqi(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count) + uvarint(state_batches_size))
                         for item_3 in state_batches:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
@@ -210,15 +270,47 @@ class WriteShareGroupStateRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
+                return
+            if version == 0:
+                group_id_raw_2 = self.group_id.encode()
+                group_id_size_2 = len(group_id_raw_2) + 1
+                topics_2 = self.topics
+                topics_size_2 = len(topics_2) + 1
+                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                for item_4 in topics_2:
+                    partitions_2 = item_4.partitions
+                    partitions_size_2 = len(partitions_2) + 1
+                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    for item_5 in partitions_2:
+                        state_batches_2 = item_5.state_batches
+                        state_batches_size_2 = len(state_batches_2) + 1
+                        out.append(_write_iiiqB(item_5.partition, item_5.state_epoch, item_5.leader_epoch, item_5.start_offset, state_batches_size_2) if state_batches_size_2 < 128 else _write_iiiq(item_5.partition, item_5.state_epoch, item_5.leader_epoch, item_5.start_offset) + uvarint(state_batches_size_2))
+                        for item_6 in state_batches_2:
+                            tags_5, section_5 = 0, b""
+                            if item_6.unknown_tagged_fields:
+                                tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
+                            out += (_write_qqbhB(item_6.first_offset, item_6.last_offset, item_6.delivery_state, item_6.delivery_count, tags_5), section_5)
+                        tags_6, section_6 = 0, b""
+                        if item_5.unknown_tagged_fields:
+                            tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
+                        out += (SIZES[tags_6], section_6)
+                    tags_7, section_7 = 0, b""
+                    if item_4.unknown_tagged_fields:
+                        tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
+                    out += (SIZES[tags_7], section_7)
+                tags_8, section_8 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_8], section_8)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,19 +6,18 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
 from kraft_wire.protocol.varint import uvarint
 
-_read_b = struct.Struct(">b").unpack_from
-_read_i = struct.Struct(">i").unpack_from
+_read_iB = struct.Struct(">iB").unpack_from
+_read_ibB = struct.Struct(">ibB").unpack_from
 _read_qhtB = struct.Struct(">qh?B").unpack_from
-_write_B = struct.Struct(">B").pack
-_write_b = struct.Struct(">b").pack
-_write_i = struct.Struct(">i").pack
+_write_iB = struct.Struct(">iB").pack
+_write_ibB = struct.Struct(">ibB").pack
 _write_qht = struct.Struct(">qh?").pack
 _write_qhtB = struct.Struct(">qh?B").pack
 _read_array_i = array_readers("i")
@@ -90,21 +89,25 @@ class WriteTxnMarkersRequest(Message, gc=False):
     def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
         start = pos
         try:
-            if 1 <= version <= 2:
+            if version == 2:
                 size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarker]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 markers = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     producer_id, producer_epoch, transaction_result, size = _read_qhtB(data, pos)
                     pos += 12
                     topics: list[WritableTxnMarkerTopic]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -127,21 +130,12 @@ class WriteTxnMarkersRequest(Message, gc=False):
                             pos -= 1
                         pos += 1
                         topics.append(WritableTxnMarkerTopic(name, partition_indexes, unknown))
-                    coordinator_epoch, = _read_i(data, pos)
-                    pos += 4
-                    transaction_version: int
-                    if version >= 2:
-                        transaction_version_2, = _read_b(data, pos)
-                        pos += 1
-                        transaction_version = transaction_version_2
-                    else:
-                        transaction_version = 0
-                    tags = data[pos]
+                    coordinator_epoch, transaction_version, tags = _read_ibB(data, pos)
                     unknown_2: UnknownTags = ()
                     if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
+                        unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                        pos -= 6
+                    pos += 6
                     markers.append(WritableTxnMarker(producer_id, producer_epoch, transaction_result, topics, coordinator_epoch, transaction_version, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
@@ -149,6 +143,60 @@ class WriteTxnMarkersRequest(Message, gc=False):
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
                 return WriteTxnMarkersRequest(markers, unknown_3), pos + 1
+            if version == 1:
+                size = data[pos]
+                pos += 1
+                markers_2: list[WritableTxnMarker]
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
+                markers_2 = []
+                for _ in rounds:
+                    producer_id_2, producer_epoch_2, transaction_result_2, size = _read_qhtB(data, pos)
+                    pos += 12
+                    topics_2: list[WritableTxnMarkerTopic]
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    topics_2 = []
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_indexes_2: tuple[int, ...]
+                        if 0 < size < SHORT:
+                            partition_indexes_2 = _read_array_i[size](data, pos)
+                            pos += 4 * size - 4
+                        else:
+                            partition_indexes_2, pos = long_array(data, pos, size, "i")
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(WritableTxnMarkerTopic(name_2, partition_indexes_2, unknown_4))
+                    coordinator_epoch_2, tags = _read_iB(data, pos)
+                    unknown_5: UnknownTags = ()
+                    if tags:
+                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                        pos -= 5
+                    pos += 5
+                    markers_2.append(WritableTxnMarker(producer_id_2, producer_epoch_2, transaction_result_2, topics_2, coordinator_epoch_2, 0, unknown_5))
+                tags = data[pos]
+                unknown_6: UnknownTags = ()
+                if tags:
+                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                    pos -= 1
+                return WriteTxnMarkersRequest(markers_2, unknown_6), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -156,7 +204,7 @@ class WriteTxnMarkersRequest(Message, gc=False):
     def encode_into(self, out: list[bytes], version: int) -> None:
         mark = len(out)
         try:
-            if 1 <= version <= 2:
+            if version == 2:
                 markers = self.markers
                 markers_size = len(markers) + 1
                 out.append(SIZES[markers_size] if markers_size < 128 else uvarint(markers_size))
@@ -172,15 +220,41 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), _write_B(tags), section)
+                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_i(item.coordinator_epoch), _write_b(item.transaction_version) if version >= 2 else b"", _write_B(tags_2), section_2)
+                    out += (_write_ibB(item.coordinator_epoch, item.transaction_version, tags_2), section_2)
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_3), section_3)
+                out += (SIZES[tags_3], section_3)
+                return
+            if version == 1:
+                markers_2 = self.markers
+                markers_size_2 = len(markers_2) + 1
+                out.append(SIZES[markers_size_2] if markers_size_2 < 128 else uvarint(markers_size_2))
+                for item_3 in markers_2:
+                    topics_2 = item_3.topics
+                    topics_size_2 = len(topics_2) + 1
+                    out.append(_write_qhtB(item_3.producer_id, item_3.producer_epoch, item_3.transaction_result, topics_size_2) if topics_size_2 < 128 else _write_qht(item_3.producer_id, item_3.producer_epoch, item_3.transaction_result) + uvarint(topics_size_2))
+                    for item_4 in topics_2:
+                        name_raw_2 = item_4.name.encode()
+                        name_size_2 = len(name_raw_2) + 1
+                        partition_indexes_2 = item_4.partition_indexes
+                        partition_indexes_size_2 = len(partition_indexes_2) + 1
+                        tags_4, section_4 = 0, b""
+                        if item_4.unknown_tagged_fields:
+                            tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
+                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partition_indexes_size_2](partition_indexes_size_2, *partition_indexes_2) if partition_indexes_size_2 < SHORT else write_long_array(partition_indexes_2, "i"), SIZES[tags_4], section_4)
+                    tags_5, section_5 = 0, b""
+                    if item_3.unknown_tagged_fields:
+                        tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
+                    out += (_write_iB(item_3.coordinator_epoch, tags_5), section_5)
+                tags_6, section_6 = 0, b""
+                if self.unknown_tagged_fields:
+                    tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
+                out += (SIZES[tags_6], section_6)
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import long_count, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_unknown_tags
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -15,7 +15,6 @@ from kraft_wire.protocol.varint import uvarint
 
 _read_ihB = struct.Struct(">ihB").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
-_write_B = struct.Struct(">B").pack
 _write_ihB = struct.Struct(">ihB").pack
 _write_q = struct.Struct(">q").pack
 _write_qB = struct.Struct(">qB").pack
@@ -94,17 +93,21 @@ class WriteTxnMarkersResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarkerResult]
-                if not 0 < size < 128:
-                    size, pos = long_count(data, pos, size)
+                if 0 < size < 128:
+                    rounds = ROUNDS[size]
+                else:
+                    rounds, pos = long_rounds(data, pos, size)
                 markers = []
-                for _ in range(size - 1):
+                for _ in rounds:
                     producer_id, size = _read_qB(data, pos)
                     pos += 9
                     topics: list[WritableTxnMarkerTopicResult]
-                    if not 0 < size < 128:
-                        size, pos = long_count(data, pos, size)
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in range(size - 1):
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
@@ -115,10 +118,12 @@ class WriteTxnMarkersResponse(Message, gc=False):
                         size = data[pos]
                         pos += 1
                         partitions: list[WritableTxnMarkerPartitionResult]
-                        if not 0 < size < 128:
-                            size, pos = long_count(data, pos, size)
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
                         partitions = []
-                        for _ in range(size - 1):
+                        for _ in rounds:
                             partition_index, error_code, tags = _read_ihB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
@@ -175,15 +180,15 @@ class WriteTxnMarkersResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_B(tags_2), section_2)
+                        out += (SIZES[tags_2], section_2)
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_B(tags_3), section_3)
+                    out += (SIZES[tags_3], section_3)
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_B(tags_4), section_4)
+                out += (SIZES[tags_4], section_4)
                 return
         except ENCODE_FAULTS:
             pass
