@@ -3,6 +3,10 @@
 The rules are those of Kafka's PartitionChangeBuilder and PartitionReassignmentReplicas, and of KIP-966 for
 the eligible leader replicas. Every record raises the partition epoch by one; every record whose leader is
 set, even to the leader there already is, raises the leader epoch by one.
+
+Two records differ from Kafka's on purpose. A partition that had no leader is never noted as last led by
+broker -1. And a leader elected from the ELR whose ISR of one is large enough ends the ELR at once: it goes on
+without those that are in it, so they stop having all that is committed.
 """
 
 from __future__ import annotations
