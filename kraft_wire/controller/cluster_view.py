@@ -125,9 +125,6 @@ class ClusterView:
             raise LookupError(f"there are partitions of topic {topic_id}, but there is no such topic")
         return topic.name
 
-    def _topic_config(self, topic_id: Uuid, key: str) -> str:
-        return effective_topic_config(self.state, self.topic_name(topic_id), key)
-
     def change(self, ref: PartitionRef, partition: Partition, goal: Goal) -> VersionedRecord | None:
         """The record that takes a partition to ``goal``, if anything is to change."""
         return partition_change(ref, partition, goal, self._rules(ref, partition))
@@ -135,6 +132,9 @@ class ClusterView:
     def online_election(self, topic_id: Uuid) -> Election:
         """How leaders are elected when brokers come and go."""
         return Election.UNCLEAN if self.allows_unclean_election(topic_id) else Election.ONLINE
+
+    def _topic_config(self, topic_id: Uuid, key: str) -> str:
+        return effective_topic_config(self.state, self.topic_name(topic_id), key)
 
     def _rules(self, ref: PartitionRef, partition: Partition) -> Rules:
         return Rules(

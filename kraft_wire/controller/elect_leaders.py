@@ -20,6 +20,7 @@ from kraft_wire.protocol.messages.elect_leaders_response import (
     ReplicaElectionResult,
 )
 
+_FIRST_VERSION_WITH_ERROR = 1
 _ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
@@ -50,7 +51,7 @@ def error_response(
 ) -> ElectLeadersResponse:
     """Every partition fails with ``code``, which is at the top too (since version 1)."""
     return ElectLeadersResponse(
-        error_code=code,
+        error_code=code if version >= _FIRST_VERSION_WITH_ERROR else ErrorCode.NONE,
         replica_election_results=[
             ReplicaElectionResult(
                 topic=topic.topic,

@@ -150,6 +150,13 @@ def test_an_unknown_type_of_election_fails_as_a_whole() -> None:
     ]
 
 
+def test_version_0_has_no_place_for_an_error_at_the_top() -> None:
+    asked = request(PREFERRED, {"foo": [0]})
+    response = elect_leaders.error_response(asked, 0, ErrorCode.NOT_CONTROLLER, "not here")
+    decoded = ElectLeadersResponse.decode(response.encode(0), 0)
+    assert decoded.replica_election_results[0].partition_result[0].error_code == ErrorCode.NOT_CONTROLLER
+
+
 def test_an_error_of_all_partitions_has_only_the_code_at_the_top() -> None:
     response = elect_leaders.error_response(request(PREFERRED, None), 2, ErrorCode.NOT_CONTROLLER, "not here")
     assert response == ElectLeadersResponse(error_code=ErrorCode.NOT_CONTROLLER)
