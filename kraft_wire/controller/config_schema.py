@@ -91,17 +91,13 @@ def is_dynamic_broker_key(name: str) -> bool:
 
 def topic_synonyms(name: str) -> tuple[Synonym, ...]:
     """The broker keys that a topic key falls back on, the strongest first."""
-    from kraft_wire.controller.config_tables import TOPIC_SYNONYMS
-
-    return TOPIC_SYNONYMS.get(name, ())
+    return _topic_synonyms().get(name, ())
 
 
 @cache
 def topic_fallback_keys() -> frozenset[str]:
     """Every broker key that some topic key falls back on."""
-    from kraft_wire.controller.config_tables import TOPIC_SYNONYMS
-
-    return frozenset(synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms)
+    return frozenset(synonym.name for synonyms in _topic_synonyms().values() for synonym in synonyms)
 
 
 def group_synonym(name: str) -> str | None:
@@ -166,6 +162,13 @@ def refuse_nulls(configs: Mapping[str, str | None], what: str) -> dict[str, str]
 
 
 @cache
+def _topic_synonyms() -> Mapping[str, tuple[Synonym, ...]]:
+    from kraft_wire.controller.config_tables import TOPIC_SYNONYMS
+
+    return TOPIC_SYNONYMS
+
+
+@cache
 def _keys(table: str) -> Mapping[str, ConfigKey]:
     from kraft_wire.controller import config_tables
 
@@ -176,23 +179,35 @@ _Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
 
 
 def _layers(state: ControllerState) -> _Layers:
+    """What is set below topics, the strongest first. Layers that say nothing about topics are left out."""
     configs = state.metadata.configs
-    return (
+    layers = (
         (ConfigSource.DYNAMIC_BROKER, configs.get(ResourceType.BROKER, str(state.node_id))),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER, configs.get(ResourceType.BROKER, ALL_BROKERS)),
         (ConfigSource.STATIC_BROKER, state.settings.static_configs),
     )
+    fallback = topic_fallback_keys()
+    return tuple((source, values) for source, values in layers if not fallback.isdisjoint(values))
 
 
 def _resolve(key: ConfigKey, overrides: Mapping[str, str], layers: _Layers) -> EffectiveConfig:
     if key.name in overrides:
         return _effective(key, overrides[key.name], ConfigSource.TOPIC, key.name)
-    synonyms = topic_synonyms(key.name)
-    for source, values in layers:
-        for synonym in synonyms:
-            if (value := values.get(synonym.name)) is not None:
-                return _effective(key, synonym.convert(value), source, synonym.name)
-    return _effective(key, key.default, ConfigSource.DEFAULT, key.name)
+    if layers:
+        synonyms = topic_synonyms(key.name)
+        for source, values in layers:
+            for synonym in synonyms:
+                if (value := values.get(synonym.name)) is not None:
+                    return _effective(key, synonym.convert(value), source, synonym.name)
+    return _defaults()[key.name]
+
+
+@cache
+def _defaults() -> Mapping[str, EffectiveConfig]:
+    return {
+        key.name: _effective(key, key.default, ConfigSource.DEFAULT, key.name)
+        for key in topic_keys().values()
+    }
 
 
 def _effective(key: ConfigKey, value: str | None, source: ConfigSource, found_as: str) -> EffectiveConfig:

@@ -6,13 +6,15 @@ from collections.abc import Hashable
 
 import msgspec
 
+from kraft_wire.controller.requests import ApiRequest
+
 
 class ParkedFetch(msgspec.Struct, frozen=True):
-    """A consumer at the high watermark; answered when the log commits past ``offset`` or at ``deadline_ms``."""
+    """A consumer at the high watermark; answered when the log commits past ``offset`` or at
+    ``deadline_ms``.
+    """
 
-    token: Hashable
-    version: int
-    request: msgspec.Struct
+    request: ApiRequest
     offset: int
     deadline_ms: int
 
@@ -25,7 +27,7 @@ class ConsumerFetches:
 
     def park(self, fetch: ParkedFetch) -> None:
         """Keep a fetch until it can be answered."""
-        self._parked[fetch.token] = fetch
+        self._parked[fetch.request.token] = fetch
 
     def abandon(self, token: Hashable) -> None:
         """The consumer is gone."""
@@ -43,5 +45,5 @@ class ConsumerFetches:
             if fetch.offset < high_watermark or fetch.deadline_ms <= now_ms
         ]
         for fetch in ready:
-            del self._parked[fetch.token]
+            del self._parked[fetch.request.token]
         return ready

@@ -1,4 +1,5 @@
-"""What a handler sees beside its request: the state, who asks, what time it is, and where randomness comes from.
+"""What a handler sees beside its request: the state, who asks, what time it is, and where randomness comes
+from.
 
 Handlers are pure: they read the state, and return records for replay and a response. Time and randomness are
 arguments, so that the simulator replays a run bit for bit.
@@ -60,9 +61,9 @@ class Context(msgspec.Struct, frozen=True):
 class ControllerState(msgspec.Struct):
     """All that handlers read.
 
-    ``next_offset`` is the offset at which the next record will be written (it becomes the broker epoch of a new
-    registration); ``cluster_id`` is the quorum's; ``leader_id``, ``epoch`` and ``kraft_version`` mirror raft's.
-    ``voter_ids`` are the ids of the current voter set.
+    ``next_offset`` is the offset at which the next record will be written (it becomes the broker epoch of a
+    new registration); ``cluster_id`` is the quorum's; ``leader_id``, ``epoch`` and ``kraft_version`` mirror
+    raft's. ``voter_ids`` are the ids of the current voter set.
     """
 
     metadata: MetadataState

@@ -1,9 +1,11 @@
-"""The active controller's bookkeeping: records applied before they are committed, responses that wait until they are.
+"""The active controller's bookkeeping: records applied before they are committed, responses that wait until
+they are.
 
 A handler decides on a state that already contains every earlier decision, committed or not. Its records are
-applied at once under the undo journal; its response is parked under the log end at that moment and leaves when
-the high watermark gets there. So a response never shows, or acknowledges, anything that could still be lost
-(the rule of Kafka's DeferredEventQueue). When leadership goes, everything past the high watermark is undone.
+applied at once under the undo journal; its response is parked under the log end at that moment and leaves
+when the high watermark gets there. So a response never shows, or acknowledges, anything that could still be
+lost (the rule of Kafka's DeferredEventQueue). When leadership goes, everything past the high watermark is
+undone.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.metadata_record import encode_metadata_record
 
 MAX_RECORDS_PER_BATCH = 10_000
-"""Kafka's QuorumController.MAX_RECORDS_PER_USER_OP: an atomic decision may not be larger, others are split."""
+"""Kafka's QuorumController.MAX_RECORDS_PER_USER_OP: an atomic decision may not be larger, others are
+split.
+"""
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024 - 1024
 """Java's log accepts metadata batches of 8 MiB; the rest is room for headers."""
@@ -52,11 +56,16 @@ def prepare(result: Result) -> list[PreparedBatch]:
     Raises ApiError(POLICY_VIOLATION) when an atomic decision doesn't fit one batch (KAFKA-14204: an oversized
     request must cost the request, not the leader).
     """
-    batches = list(_split(result.records))
-    if result.atomic and len(batches) > 1:
+    return prepare_records(result.records, atomic=result.atomic)
+
+
+def prepare_records(records: Sequence[VersionedRecord], *, atomic: bool) -> list[PreparedBatch]:
+    """Like ``prepare``, for records that answer nobody."""
+    batches = list(_split(records))
+    if atomic and len(batches) > 1:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
-            f"the request needs {len(result.records)} metadata records in one batch; the limits are "
+            f"the request needs {len(records)} metadata records in one batch; the limits are "
             f"{MAX_RECORDS_PER_BATCH} records and {MAX_BATCH_BYTES} bytes: split the request",
         )
     return batches
@@ -95,7 +104,7 @@ class SpeculativeWrites:
     def begin(self, committed_offset: int) -> None:
         """From here on changes can be undone, down to ``committed_offset``."""
         self._committed_offset = committed_offset
-        self._state.metadata.start_recording()
+        self._state.metadata.journal.recording = True
 
     def apply(self, batch: PreparedBatch, base_offset: int) -> None:
         """Replay a batch that was just appended at ``base_offset``."""
@@ -124,9 +133,11 @@ class SpeculativeWrites:
         return released
 
     def revert(self) -> list[ApiRequest]:
-        """Undo everything that is not committed; returns the requests whose responses can't be given any more."""
+        """Undo everything that is not committed; returns the requests whose responses can't be given any
+        more.
+        """
         self._state.metadata.undo_to(self._committed_offset)
-        self._state.metadata.stop_recording()
+        self._state.metadata.journal.recording = False
         requests = [parked.request for parked in self._parked]
         self._parked.clear()
         return requests

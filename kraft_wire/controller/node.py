@@ -1,8 +1,8 @@
 """A node without I/O: raft core and controller state behind one ``step(event, now) -> effects``.
 
-Raft's RPCs go to the core; everything else goes to its handler. What the core decides comes back as effects: some
-are for the owner (append, reply, persist), some move this state machine (a high watermark, a leadership). The
-server executes effects on sockets and files, the simulator on its own.
+Raft's RPCs go to the core; everything else goes to its handler. What the core decides comes back as
+effects: some are for the owner (append, reply, persist), some move this state machine (a high watermark, a
+leadership). The server executes effects on sockets and files, the simulator on its own.
 
 Becoming active (Kafka's QuorumController.claim): raft makes the node leader; when its own first record is
 committed, everything before it is too and is replayed; only then the node processes writes.
@@ -11,34 +11,38 @@ committed, everything before it is too and is replayed; only then the node proce
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from typing import cast
 
 import msgspec
 
-from kraft_wire.controller import consumer_fetch, envelope
+from kraft_wire.controller import consumer_fetch, consumer_list_offsets, envelope
 from kraft_wire.controller.activation import activation_result
-from kraft_wire.controller.apis import APIS, AnsweredBy, Api
+from kraft_wire.controller.apis import APIS, AnsweredBy
 from kraft_wire.controller.consumer_fetches import ConsumerFetches, ParkedFetch
-from kraft_wire.controller.context import Context, ControllerState, Entropy, Result, VersionedRecord
-from kraft_wire.controller.controller import PreparedBatch, SpeculativeWrites, prepare
+from kraft_wire.controller.context import Context, ControllerState, Entropy, VersionedRecord
+from kraft_wire.controller.controller import PreparedBatch, SpeculativeWrites, prepare, prepare_records
 from kraft_wire.controller.periodic import Schedule
 from kraft_wire.controller.periodic_tasks import periodic_tasks
 from kraft_wire.controller.requests import (
     Activated,
     ApiRequest,
     CommittedBatches,
+    FindTimestamps,
     HandlerFailed,
     Peer,
     ReadCommitted,
+    ReplyCommitted,
     SnapshotFailed,
     WriteSnapshot,
 )
 from kraft_wire.controller.snapshot_policy import SnapshotPolicy
 from kraft_wire.log.batch import Batch, iter_records
-from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
+from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 from kraft_wire.protocol.metadata_record import decode_metadata_record
 from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
@@ -52,7 +56,17 @@ LIST_OFFSETS = 2
 CONTROLLER_REGISTRATION = 70
 
 NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed
-NodeEffect = raft_effects.Effect | ReadCommitted | WriteSnapshot | Activated | HandlerFailed
+NodeEffect = (
+    raft_effects.Effect
+    | ReadCommitted
+    | ReplyCommitted
+    | FindTimestamps
+    | WriteSnapshot
+    | Activated
+    | HandlerFailed
+)
+
+OURSELVES = Peer(listener="")
 
 
 class Forwarded(msgspec.Struct, frozen=True):
@@ -66,8 +80,8 @@ class Node:
     """One controller: call ``step`` with each event, execute what it returns in order.
 
     ``start_offset`` is the end of the snapshot that ``state`` was loaded from (0 for none). ``bootstrap`` are
-    the records that the first leader of an empty log writes. ``registration`` is what this controller tells of
-    itself when it becomes active (KIP-919).
+    the records that the first leader of an empty log writes. ``registration`` is what this controller tells
+    of itself when it becomes active (KIP-919).
     """
 
     def __init__(
@@ -259,12 +273,15 @@ class Node:
 
     def _serve(self, request: ApiRequest) -> None:
         api = APIS[request.api_key]
+        if not api.supports(request.version):
+            self._refuse(request, ErrorCode.UNSUPPORTED_VERSION, f"version {request.version} is not served")
+            return
         match api.answered_by:
             case AnsweredBy.HANDLER if api.is_write and not self._is_active:
                 self._refuse(request, ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
             case AnsweredBy.HANDLER:
                 self._decide(request)
-            case AnsweredBy.RAFT if is_consumer_fetch(request.request):
+            case AnsweredBy.RAFT if _is_consumer_fetch(request):
                 self._serve_consumer_fetch(request)
             case AnsweredBy.RAFT:
                 self._drive(
@@ -278,13 +295,13 @@ class Node:
                 self._serve_list_offsets(request)
 
     def _decide(self, request: ApiRequest) -> None:
-        """Let the handler decide on what is applied, append its records, answer when all of that is committed."""
+        """Let the handler decide on what is applied, append its records, answer when all of that is
+        committed.
+        """
         self.state.next_offset = self.core.log_end_offset
         api = APIS[request.api_key]
         try:
-            result = api.handler()(
-                self.state, request.request, request.version, self._context(request.peer)
-            )
+            result = api.handler()(self.state, request.request, request.version, self._context(request.peer))
             batches = prepare(result)
         except ApiError as error:
             self._refuse(request, error.code, error.message)
@@ -301,8 +318,8 @@ class Node:
     def _seen_end(self, request: ApiRequest) -> int:
         """The end of what a response just made may reveal: it waits until that is committed.
 
-        A node that isn't active applies committed records only. ApiVersions reveals nothing but features, and is
-        what peers ask first: it must not wait for a majority that may be gone.
+        A node that isn't active applies committed records only. ApiVersions reveals nothing but features,
+        and is what peers ask first: it must not wait for a majority that may be gone.
         """
         if not self._is_active:
             return 0
@@ -344,7 +361,7 @@ class Node:
 
     def _serve_envelope(self, request: ApiRequest) -> None:
         try:
-            inner = envelope.unwrap(request.request)
+            inner = envelope.unwrap(cast(EnvelopeRequest, request.request))
         except ApiError as error:
             self._refuse(request, error.code, error.message)
             return
@@ -362,3 +379,64 @@ class Node:
                 ),
             )
         )
+
+    # Ordinary consumers of the metadata log.
+
+    def _log_view(self) -> consumer_fetch.LogView:
+        return consumer_fetch.LogView(
+            node_id=self.state.node_id,
+            leader_id=self.state.leader_id,
+            epoch=self.core.epoch,
+            log_start_offset=self.core.log_start_offset,
+            high_watermark=self.core.high_watermark,
+        )
+
+    def _serve_consumer_fetch(self, request: ApiRequest) -> None:
+        fetch = cast(FetchRequest, request.request)
+        decision = consumer_fetch.decide(fetch, request.version, self._log_view())
+        if isinstance(decision, consumer_fetch.ConsumerWait):
+            deadline_ms = self._now.monotonic_ms + decision.max_wait_ms
+            self._consumers.park(ParkedFetch(request, decision.offset, deadline_ms))
+        else:
+            self._answer_consumer(request, decision)
+
+    def _answer_consumer(
+        self, request: ApiRequest, decision: consumer_fetch.ConsumerRead | consumer_fetch.ConsumerAnswer
+    ) -> None:
+        if isinstance(decision, consumer_fetch.ConsumerRead):
+            self._effects.append(ReplyCommitted(request.token, decision))
+        else:
+            self._reply(request.token, decision.response)
+
+    def _answer_consumers(self) -> None:
+        for parked in self._consumers.take_ready(self._high_watermark, self._now.monotonic_ms):
+            fetch = cast(FetchRequest, parked.request.request)
+            decision = consumer_fetch.decide(fetch, parked.request.version, self._log_view())
+            if isinstance(decision, consumer_fetch.ConsumerWait):
+                self._reply(parked.request.token, decision.response)
+            else:
+                self._answer_consumer(parked.request, decision)
+
+    def _serve_list_offsets(self, request: ApiRequest) -> None:
+        asked = cast(ListOffsetsRequest, request.request)
+        view = self._log_view()
+        timestamps = consumer_list_offsets.timestamps_wanted(asked)
+        if timestamps and view.is_leader:
+            self._effects.append(
+                FindTimestamps(request.token, asked, request.version, view, tuple(timestamps))
+            )
+        else:
+            self._reply(request.token, consumer_list_offsets.respond(asked, request.version, view))
+
+    # Snapshots.
+
+    def _maybe_snapshot(self) -> None:
+        if not self._snapshots.due(self._now.monotonic_ms) or self.state.metadata.in_transaction:
+            return
+        end_offset = self._high_watermark if self._is_active else self._applied_end
+        self._snapshots.started()
+        self._effects.append(WriteSnapshot(self.core.snapshot_id_at(end_offset)))
+
+
+def _is_consumer_fetch(request: ApiRequest) -> bool:
+    return request.api_key == FETCH and consumer_fetch.is_consumer_fetch(cast(FetchRequest, request.request))

@@ -6,10 +6,12 @@ from collections.abc import Hashable, Sequence
 
 import msgspec
 
+from kraft_wire.controller.consumer_fetch import ConsumerRead, LogView
 from kraft_wire.controller.context import Principal
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -46,6 +48,23 @@ class ReadCommitted(msgspec.Struct, frozen=True, gc=False):
     end_offset: int
 
 
+class ReplyCommitted(msgspec.Struct, frozen=True):
+    """Answer a consumer's Fetch with committed batches: see ``ConsumerRead``."""
+
+    token: Hashable
+    read: ConsumerRead
+
+
+class FindTimestamps(msgspec.Struct, frozen=True):
+    """Look ``timestamps`` up in the log, then answer with ``consumer_list_offsets.respond``."""
+
+    token: Hashable
+    request: ListOffsetsRequest
+    version: int
+    view: LogView
+    timestamps: tuple[int, ...]
+
+
 class WriteSnapshot(msgspec.Struct, frozen=True):
     """Make a snapshot of everything below ``snapshot_id.end_offset``, away from the event loop."""
 
@@ -59,7 +78,9 @@ class Activated(msgspec.Struct, frozen=True, gc=False):
 
 
 class HandlerFailed(msgspec.Struct, frozen=True):
-    """A handler broke on a request: a defect of ours. Nothing was written; the peer got UNKNOWN_SERVER_ERROR."""
+    """A handler broke on a request: a defect of ours. Nothing was written; the peer got
+    UNKNOWN_SERVER_ERROR.
+    """
 
     api_key: int
     version: int

@@ -10,8 +10,8 @@ import msgspec
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One field a Kafka key, dots as underscores.
 
-    ``static_configs`` holds every key that the properties file gave, as text: DescribeConfigs reports them, and
-    topic configs fall back on their broker-level synonyms there.
+    ``static_configs`` holds every key that the properties file gave, as text: DescribeConfigs reports them,
+    and topic configs fall back on their broker-level synonyms there.
     """
 
     node_id: int

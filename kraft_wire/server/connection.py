@@ -1,8 +1,8 @@
 """One client's connection: bytes to requests, responses back in the order of the requests.
 
-Kafka's rule is that a connection's responses leave in the order in which its requests came. Requests are handed
-on as soon as they are whole, up to ``MAX_PIPELINED`` of them; past that the socket isn't read until a response
-has left, so that a client that only sends, or never reads, costs a bounded amount of memory.
+Kafka's rule is that a connection's responses leave in the order in which its requests came. Requests are
+handed on as soon as they are whole, up to ``MAX_PIPELINED`` of them; past that the socket isn't read until
+a response has left, so that a client that only sends, or never reads, costs a bounded amount of memory.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Callable
 
 import trio
 
-from kraft_wire.controller.apis import served_versions
+from kraft_wire.controller.api_versions import API_VERSIONS
+from kraft_wire.controller.apis import APIS
 from kraft_wire.controller.requests import ApiRequest, Peer
 from kraft_wire.protocol.errors import ProtocolError
 from kraft_wire.protocol.framing import FrameReader, frame
 from kraft_wire.protocol.headers import decode_request_header, encode_response
 from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.registry import api_name, request_class
 from kraft_wire.server.logging import get_logger
 
 MAX_PIPELINED = 128
 RECEIVE_BYTES = 64 * 1024
-API_VERSIONS = 18
 
-log = get_logger("connection")
+log = get_logger(__name__)
 
 
 class UnservedApi(ProtocolError):
@@ -79,6 +80,7 @@ class Connection:
         self._writer_wanted = trio.Event()
         self._room = trio.Event()
         self._closed = False
+        self._sending = False
         self._address = _peer_address(stream)
 
     async def run(self) -> None:
@@ -96,6 +98,7 @@ class Connection:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:
             self._closed = True
+            self._room.set()
             for slot in self._slots:
                 if slot.payload is None:
                     self._abandon(slot)
@@ -109,7 +112,9 @@ class Connection:
                 self._dispatch(whole)
 
     async def _receive(self) -> bytes | bytearray:
-        """The next bytes; empty at the end of the stream or after too long a silence with nothing in flight."""
+        """The next bytes; empty at the end of the stream or after too long a silence with nothing in
+        flight.
+        """
         while True:
             with trio.move_on_after(self._limits.max_idle_ms / 1000):
                 return await self._stream.receive_some(RECEIVE_BYTES)
@@ -126,15 +131,16 @@ class Connection:
         header, body_offset = decode_request_header(whole)
         api_key, version = header.request_api_key, header.request_api_version
         slot = Slot(self, api_key, version, header.correlation_id)
-        served = served_versions(api_key)
-        if served is None or not (served[0] <= version <= served[1] or api_key == API_VERSIONS):
-            raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
-        request_type = request_class(api_key)
+        api = APIS.get(api_key)
         # An ApiVersions request from the future is answered, in version 0, with what is served (KIP-511).
-        if version > served[1]:
-            request, slot.version = request_type(), 0
+        is_from_the_future = api_key == API_VERSIONS and version > APIS[API_VERSIONS].max_version
+        request: Message
+        if is_from_the_future:
+            request, slot.version = ApiVersionsRequest(), 0
+        elif api is not None and api.supports(version):
+            request, _ = request_class(api_key).decode_from(whole, version, body_offset)
         else:
-            request, _ = request_type.decode_from(whole, version, body_offset)
+            raise UnservedApi(f"{api_name(api_key)} (api key {api_key}) version {version} is not served here")
         self._slots.append(slot)
         peer = Peer(listener=self._listener, address=self._address, client_id=header.client_id or "")
         self._submit(ApiRequest(slot, api_key, version, request, peer))
@@ -142,6 +148,12 @@ class Connection:
     def wake_writer(self) -> None:
         """A response has come; it may be the one whose turn it is."""
         self._writer_wanted.set()
+
+    async def drained(self) -> None:
+        """Wait until every response whose turn it is has been handed to the socket."""
+        while not self._closed and (self._sending or (self._slots and self._slots[0].payload is not None)):
+            self._room = trio.Event()
+            await self._room.wait()
 
     async def _write(self) -> None:
         while True:
@@ -152,10 +164,15 @@ class Connection:
                 self._slots.popleft()
                 ready.append(payload)
             if ready:
-                self._room.set()
+                self._sending = True
                 await self._stream.send_all(b"".join(ready) if len(ready) > 1 else ready[0])
+                self._sending = False
+                self._room.set()
 
 
 def _peer_address(stream: trio.SocketStream) -> str:
-    host, port, *_ = stream.socket.getpeername()
+    try:
+        host, port, *_ = stream.socket.getpeername()
+    except OSError as error:
+        return f"unknown ({error.strerror})"
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,18 +1,15 @@
-import msgspec
-
 from kraft_wire.controller.consumer_fetches import ConsumerFetches, ParkedFetch
-
-
-class _Request(msgspec.Struct):
-    pass
+from kraft_wire.controller.requests import ApiRequest, Peer
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
 
 
 def _parked(token: str, *, offset: int = 10, deadline_ms: int = 500) -> ParkedFetch:
-    return ParkedFetch(token=token, version=11, request=_Request(), offset=offset, deadline_ms=deadline_ms)
+    request = ApiRequest(token, api_key=1, version=11, request=FetchRequest(), peer=Peer(listener="CONTROLLER"))
+    return ParkedFetch(request, offset, deadline_ms)
 
 
 def _tokens(fetches: ConsumerFetches, high_watermark: int, now_ms: int) -> list[object]:
-    return [fetch.token for fetch in fetches.take_ready(high_watermark, now_ms)]
+    return [fetch.request.token for fetch in fetches.take_ready(high_watermark, now_ms)]
 
 
 def test_a_fetch_waits_until_something_past_its_offset_is_committed() -> None:

@@ -1,0 +1,195 @@
+"""Puts a node together from its configuration and what its folder holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from kraft_wire.controller.context import ControllerState, VersionedRecord
+from kraft_wire.controller.node import Node
+from kraft_wire.controller.sessions import BrokerSessions
+from kraft_wire.log.batch import Batch, record_values
+from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
+from kraft_wire.metadata.features import bootstrap_records, supported_ranges
+from kraft_wire.metadata.state import MetadataState
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.controller_registration_request import (
+    ControllerRegistrationRequest,
+    Feature,
+    Listener,
+)
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.voters_record import VotersRecord
+from kraft_wire.protocol.metadata_record import decode_metadata_record
+from kraft_wire.protocol.uuid import Uuid
+from kraft_wire.raft.config import DurableState, RaftConfig, SnapshotInfo
+from kraft_wire.raft.core import RaftCore
+from kraft_wire.raft.voters import endpoints_of, static_voters
+from kraft_wire.server.config import ServerConfig
+from kraft_wire.server.config_endpoints import SECURITY_PROTOCOLS, Endpoint
+from kraft_wire.server.entropy import SystemEntropy
+from kraft_wire.server.logging import get_logger
+from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.store import Store
+
+log = get_logger(__name__)
+
+
+def open_store(config: ServerConfig) -> Store:
+    """Lock, check and recover the node's folders; what was found wrong, and mended, is logged."""
+    store = Store.open(
+        Path(config.metadata_log_dir),
+        node_id=config.node_id,
+        log_dirs=[Path(directory) for directory in config.log_dirs],
+        config=LogConfig(
+            segment_bytes=config.metadata_log.segment_bytes,
+            segment_ms=config.metadata_log.metadata_log_segment_ms,
+        ),
+    )
+    _report(store)
+    return store
+
+
+def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint]) -> Node:
+    """The node as its folder left it: the newest snapshot loaded, the log still to be replayed."""
+    entropy = SystemEntropy()
+    snapshot_id = _snapshot_to_load(store)
+    metadata = _load_snapshot(store, snapshot_id)
+    state = ControllerState(
+        metadata=metadata,
+        sessions=BrokerSessions(config.settings.broker_session_timeout_ms),
+        settings=config.settings,
+        cluster_id=store.properties.cluster_id,
+        node_id=config.node_id,
+    )
+    return Node(
+        RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy),
+        state,
+        entropy,
+        start_offset=snapshot_id.end_offset,
+        bootstrap=_bootstrap(store),
+        registration=_registration(config, advertised, entropy),
+    )
+
+
+def durable_state(store: Store) -> DurableState:
+    """What raft has to know of the folder."""
+    snapshot_id = _snapshot_to_load(store)
+    return DurableState(
+        election=store.election,
+        log_start_offset=store.log.start_offset,
+        log_end_offset=store.log.end_offset,
+        log_size_bytes=store.log.size_bytes,
+        epochs=store.log.epochs,
+        snapshots=[
+            SnapshotInfo(
+                id, store.snapshots.size_bytes(id), store.snapshots.last_contained_log_timestamp_ms(id)
+            )
+            for id in store.snapshots.ids
+        ],
+        control_records=[
+            *_voter_records(snapshot_id.end_offset - 1, _snapshot_control(store, snapshot_id)),
+            *_voter_records_of_log(store.log.batches(snapshot_id.end_offset)),
+        ],
+    )
+
+
+def _snapshot_control(store: Store, snapshot_id: SnapshotId) -> list[Message]:
+    return store.snapshots.control(snapshot_id) if snapshot_id in store.snapshots.ids else []
+
+
+def _snapshot_to_load(store: Store) -> SnapshotId:
+    return store.snapshots.latest or BOOTSTRAP_SNAPSHOT_ID
+
+
+def _load_snapshot(store: Store, snapshot_id: SnapshotId) -> MetadataState:
+    """The state of a snapshot; the one of format holds what is still to be written, not a state."""
+    if snapshot_id == BOOTSTRAP_SNAPSHOT_ID:
+        return MetadataState()
+    records = _records(store.snapshots.batches(snapshot_id))
+    state = MetadataState.from_snapshot(records, snapshot_id.end_offset - 1)
+    log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+    return state
+
+
+def _records(batches: Iterable[Batch]) -> Iterator[Message]:
+    for batch in batches:
+        if not batch.header.is_control:
+            for value in record_values(batch):
+                yield decode_metadata_record(value)[0]
+
+
+def _voter_records(offset: int, messages: Iterable[Message]) -> Iterator[tuple[int, Message]]:
+    for message in messages:
+        if isinstance(message, KRaftVersionRecord | VotersRecord):
+            yield offset, message
+
+
+def _voter_records_of_log(batches: Iterable[Batch]) -> Iterator[tuple[int, Message]]:
+    for batch in batches:
+        if batch.header.is_control:
+            for offset, message in enumerate(decode_control_batch(batch), batch.header.base_offset):
+                yield from _voter_records(offset, [message])
+
+
+def _bootstrap(store: Store) -> list[VersionedRecord]:
+    """What the first leader of an empty log writes; Kafka's default where format left nothing."""
+    values = store.bootstrap_values()
+    if values is None:
+        return list(bootstrap_records())
+    return [decode_metadata_record(value) for value in values]
+
+
+def _raft_config(config: ServerConfig, store: Store, advertised: Sequence[Endpoint]) -> RaftConfig:
+    quorum, settings = config.quorum, config.settings
+    return RaftConfig(
+        node_id=config.node_id,
+        directory_id=store.properties.directory_id or Uuid.ZERO,
+        cluster_id=store.properties.cluster_id,
+        endpoints=endpoints_of((endpoint.name, endpoint.host, endpoint.port) for endpoint in advertised),
+        static_voters=static_voters(
+            config.controller_listener_names[0],
+            {voter.id: (voter.host, voter.port) for voter in config.voters},
+        ),
+        election_timeout_ms=quorum.election_timeout_ms,
+        election_backoff_max_ms=quorum.election_backoff_max_ms,
+        fetch_timeout_ms=quorum.fetch_timeout_ms,
+        max_retention_bytes=settings.metadata_max_retention_bytes,
+        max_retention_ms=settings.metadata_max_retention_ms,
+    )
+
+
+def _registration(
+    config: ServerConfig, advertised: Sequence[Endpoint], entropy: SystemEntropy
+) -> ControllerRegistrationRequest:
+    return ControllerRegistrationRequest(
+        controller_id=config.node_id,
+        incarnation_id=entropy.uuid(),
+        zk_migration_ready=False,
+        listeners=[
+            Listener(
+                name=endpoint.name,
+                host=endpoint.host,
+                port=endpoint.port,
+                security_protocol=SECURITY_PROTOCOLS.index(endpoint.security_protocol),
+            )
+            for endpoint in advertised
+        ],
+        features=[
+            Feature(name=name, min_supported_version=lowest, max_supported_version=highest)
+            for name, (lowest, highest) in supported_ranges().items()
+        ],
+    )
+
+
+def _report(store: Store) -> None:
+    recovery = store.recovery
+    if recovery.torn_tail is not None:
+        log.warning("torn tail of the log cut off", found=recovery.torn_tail)
+    for error, aside in zip(recovery.corrupt_snapshots, recovery.snapshots_set_aside, strict=True):
+        log.error("corrupt snapshot set aside", file=str(aside), error=str(error))
+    if recovery.log_reset_to is not None:
+        log.warning("the log began anew at the newest snapshot's end", offset=recovery.log_reset_to)
+    if recovery.election_state_missing:
+        log.warning("quorum-state is missing beside a log that is not empty")

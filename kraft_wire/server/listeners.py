@@ -1,0 +1,99 @@
+"""Listeners: sockets bound to the configured addresses, and the connections that come through them."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+
+import msgspec
+import trio
+
+from kraft_wire.controller.requests import ApiRequest
+from kraft_wire.server.config_endpoints import Endpoint, format_address
+from kraft_wire.server.connection import Connection, Limits, Slot
+from kraft_wire.server.logging import get_logger
+
+log = get_logger(__name__)
+
+DRAIN_SECONDS = 1.0
+
+
+class CannotListen(OSError):
+    """An address that can't be bound."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A listener with the port that it really has, and its sockets."""
+
+    endpoint: Endpoint
+    sockets: tuple[trio.SocketListener, ...]
+
+
+async def bind(endpoints: Sequence[Endpoint], backlog: int) -> list[Bound]:
+    """Bind every listener. Raises CannotListen with the address and the reason."""
+    bound = []
+    for endpoint in endpoints:
+        try:
+            sockets = await trio.open_tcp_listeners(
+                endpoint.port, host=endpoint.host or None, backlog=backlog
+            )
+        except OSError as error:
+            address = f"{endpoint.name}://{endpoint.address}"
+            raise CannotListen(
+                error.errno,
+                f"listener {address} can't be bound ({error}); correct listeners, or free the port",
+            ) from error
+        port = sockets[0].socket.getsockname()[1]
+        bound.append(Bound(msgspec.structs.replace(endpoint, port=port), tuple(sockets)))
+    return bound
+
+
+def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[Endpoint]:
+    """The advertised endpoints with this machine's name and the bound port where the configuration left them
+    open."""
+    ports = {listener.endpoint.name: listener.endpoint.port for listener in bound}
+    return [
+        msgspec.structs.replace(
+            endpoint, host=endpoint.host or socket.getfqdn(), port=endpoint.port or ports[endpoint.name]
+        )
+        for endpoint in endpoints
+    ]
+
+
+class Acceptor:
+    """Accepts connections until cancelled, and knows those that are open."""
+
+    def __init__(
+        self, limits: Limits, submit: Callable[[ApiRequest], None], abandon: Callable[[Slot], None]
+    ) -> None:
+        self._limits = limits
+        self._submit = submit
+        self._abandon = abandon
+        self._open: set[Connection] = set()
+
+    async def serve(self, listener: Bound) -> None:
+        """Accept on all of a listener's sockets."""
+        name = listener.endpoint.name
+
+        async def handle(stream: trio.SocketStream) -> None:
+            await self._run(Connection(stream, name, self._limits, self._submit, self._abandon))
+
+        log.info("listening", listener=name, address=_bound_address(listener))
+        await trio.serve_listeners(handle, list(listener.sockets))
+
+    async def drain(self) -> None:
+        """Give responses that are ready a moment to leave."""
+        with trio.move_on_after(DRAIN_SECONDS):
+            for connection in tuple(self._open):
+                await connection.drained()
+
+    async def _run(self, connection: Connection) -> None:
+        self._open.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._open.discard(connection)
+
+
+def _bound_address(listener: Bound) -> str:
+    return format_address(*listener.sockets[0].socket.getsockname()[:2])

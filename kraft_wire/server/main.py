@@ -1,0 +1,69 @@
+"""A controller from start to end: folder, log, node, listeners, signals."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import trio
+
+from kraft_wire.server.assembly import build_node, open_store
+from kraft_wire.server.config import ServerConfig
+from kraft_wire.server.connection import Limits
+from kraft_wire.server.listeners import Acceptor, advertised, bind
+from kraft_wire.server.logging import get_logger
+from kraft_wire.server.owner import NodeOwner
+from kraft_wire.server.snapshot_process import SnapshotProcess
+from kraft_wire.storage.store import Store
+
+log = get_logger(__name__)
+
+
+def run(config: ServerConfig) -> int:
+    """Run a controller until SIGTERM or SIGINT; returns 0 after a graceful stop.
+
+    Raises what keeps it from starting (StorageError, CannotStart, CannotListen), and DiskFailed,
+    ReplayError or InvariantViolated when it can't go on.
+    """
+    store = open_store(config)
+    with _single_error():
+        trio.run(_serve, config, store)
+    store.close()
+    log.info("stopped")
+    return 0
+
+
+async def _serve(config: ServerConfig, store: Store) -> None:
+    bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
+    node = build_node(config, store, advertised(config.advertised_listeners, bound))
+    owner = NodeOwner(node, store, SnapshotProcess(store.folder.partition_path))
+    limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
+    acceptor = Acceptor(limits, owner.submit, owner.abandon)
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(owner.run)
+            async with trio.open_nursery() as accepting:
+                for listener in bound:
+                    accepting.start_soon(acceptor.serve, listener)
+                log.info("stopping", signal=signal.Signals(await anext(signals)).name)
+                owner.shut_down()
+                await owner.flush()
+                await acceptor.drain()
+                accepting.cancel_scope.cancel()
+            nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def _single_error() -> Iterator[None]:
+    """Nurseries raise groups; what broke first is what the operator needs to see."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise _first_leaf(group) from group
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,225 @@
+"""The only owner of the node: feeds it events, executes its effects on files and connections, keeps its time.
+
+Everything runs on one thread but three slow things, which go on beside it and come back as events: the
+log's flush (at most one under way; what is appended meanwhile is covered by the next), the reading of
+committed batches, and the making of a snapshot.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from itertools import groupby
+from typing import cast
+
+import trio
+
+from kraft_wire.controller import consumer_list_offsets
+from kraft_wire.controller.node import Node, NodeEffect, NodeEvent
+from kraft_wire.controller.requests import (
+    Activated,
+    ApiRequest,
+    CommittedBatches,
+    FindTimestamps,
+    HandlerFailed,
+    ReadCommitted,
+    ReplyCommitted,
+    SnapshotFailed,
+    WriteSnapshot,
+)
+from kraft_wire.log.batch import split_batches
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.fetch_response import FetchResponse
+from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
+from kraft_wire.protocol.registry import api_name
+from kraft_wire.raft import effects as raft_effects
+from kraft_wire.raft.events import Flushed, Now, RequestAbandoned, ShutDown, Start, Tick
+from kraft_wire.server.connection import Slot
+from kraft_wire.server.logging import get_logger
+from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
+from kraft_wire.server.timestamps import find_timestamps
+from kraft_wire.storage.store import Store
+
+READ_BYTES = 4 * 1024 * 1024
+
+log = get_logger(__name__)
+
+
+def read_clocks() -> Now:
+    """Now, by both clocks."""
+    return Now(monotonic_ms=int(trio.current_time() * 1000), wall_ms=time.time_ns() // 1_000_000)
+
+
+class NodeOwner:
+    """Runs a node on its folder. ``submit`` and ``abandon`` are for connections; ``run`` keeps everything
+    going.
+    """
+
+    def __init__(self, node: Node, store: Store, snapshots: SnapshotProcess) -> None:
+        self._node = node
+        self._store = store
+        self._snapshots = snapshots
+        self._flush_wanted = trio.Event()
+        self._deadline_moved = trio.Event()
+        self._armed_deadline_ms: int | None = None
+        self._nursery: trio.Nursery | None = None
+        self.activated = trio.Event()
+
+    def submit(self, request: ApiRequest) -> None:
+        """A connection has a whole request."""
+        self._step(request)
+
+    def abandon(self, slot: Slot) -> None:
+        """A connection is gone before its response."""
+        self._step(RequestAbandoned(slot))
+
+    async def run(self) -> None:
+        """Start the node and keep it going until cancelled. A failed write or flush, or a broken invariant,
+        ends
+        it with that error: nothing may be acknowledged after it."""
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            nursery.start_soon(self._keep_flushing)
+            nursery.start_soon(self._keep_time)
+            self._step(Start())
+
+    def shut_down(self) -> None:
+        """Hand over, if there is anybody to hand over to."""
+        self._step(ShutDown())
+
+    async def flush(self) -> None:
+        """Wait until all that was appended is on stable storage, and let its responses go."""
+        end_offset = await trio.to_thread.run_sync(self._store.log.flush)
+        self._step(Flushed(end_offset))
+
+    def _step(self, event: NodeEvent) -> None:
+        effects = self._node.step(event, read_clocks())
+        # A run of appends becomes one write.
+        for kind, run in groupby(effects, key=type):
+            if kind is raft_effects.AppendBatch:
+                self._append(cast(Iterable[raft_effects.AppendBatch], run))
+            else:
+                for effect in run:
+                    self._execute(effect)
+        if self._node.next_deadline_ms() != self._armed_deadline_ms:
+            self._deadline_moved.set()
+
+    def _append(self, appends: Iterable[raft_effects.AppendBatch]) -> None:
+        self._store.log.append([append.data for append in appends])
+        self._flush_wanted.set()
+
+    def _execute(self, effect: NodeEffect) -> None:
+        match effect:
+            case raft_effects.Reply(token, response):
+                _answer(token, response)
+            case raft_effects.ReplyRecords():
+                self._reply_records(effect)
+            case raft_effects.ReplySnapshotBytes():
+                self._reply_snapshot_bytes(effect)
+            case ReplyCommitted(token, read):
+                read.records_of.records = self._store.log.read(read.offset, read.end_offset, read.max_bytes)
+                _answer(token, read.response)
+            case FindTimestamps():
+                self._spawn(self._find_timestamps, effect)
+            case ReadCommitted(start_offset, end_offset):
+                self._spawn(self._read_committed, start_offset, end_offset)
+            case WriteSnapshot(snapshot_id):
+                self._spawn(self._write_snapshot, snapshot_id)
+            case raft_effects.PersistElectionState(state, kraft_version, voter_ids):
+                self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
+            case raft_effects.TrimLog(start_offset):
+                self._store.log.delete_before(start_offset)
+                log.info("log trimmed", log_start_offset=start_offset)
+            case raft_effects.DeleteSnapshot(snapshot_id):
+                self._store.snapshots.delete(snapshot_id)
+                log.info("snapshot deleted", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+            case _:
+                self._report(effect)
+
+    def _report(self, effect: NodeEffect) -> None:
+        match effect:
+            case raft_effects.BecameLeader(epoch, epoch_start_offset):
+                log.info("became leader", epoch=epoch, epoch_start_offset=epoch_start_offset)
+            case raft_effects.LostLeadership(epoch, leader_id):
+                log.warning("lost leadership", epoch=epoch, leader_id=leader_id)
+            case Activated(epoch):
+                log.info("active controller", epoch=epoch)
+                self.activated.set()
+            case HandlerFailed(api_key, version, error):
+                log.error("a request failed by a defect", api=api_name(api_key), version=version, error=error)
+
+    def _reply_records(self, effect: raft_effects.ReplyRecords) -> None:
+        response = cast(FetchResponse, effect.response)
+        records = self._store.log.read(effect.offset, effect.end_offset, effect.max_bytes)
+        response.responses[0].partitions[0].records = records
+        _answer(effect.token, response)
+
+    def _reply_snapshot_bytes(self, effect: raft_effects.ReplySnapshotBytes) -> None:
+        response = cast(FetchSnapshotResponse, effect.response)
+        data = self._store.snapshots.read(effect.snapshot_id, effect.position, effect.max_bytes)
+        response.topics[0].partitions[0].unaligned_records = data
+        _answer(effect.token, response)
+
+    # What goes on beside the event loop.
+
+    def _spawn(self, function: Callable[..., Awaitable[None]], *arguments: object) -> None:
+        if self._nursery is None:
+            raise RuntimeError("the node acts before its owner runs")
+        self._nursery.start_soon(function, *arguments)
+
+    async def _keep_flushing(self) -> None:
+        while True:
+            await self._flush_wanted.wait()
+            self._flush_wanted = trio.Event()
+            await self.flush()
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._deadline_moved = trio.Event()
+            deadline_ms = self._armed_deadline_ms = self._node.next_deadline_ms()
+            until = math.inf if deadline_ms is None else deadline_ms / 1000
+            with trio.move_on_at(until):
+                await self._deadline_moved.wait()
+                continue
+            self._step(Tick())
+
+    async def _read_committed(self, start_offset: int, end_offset: int) -> None:
+        position = start_offset
+        while position < end_offset:
+            data = self._store.log.read(position, end_offset, READ_BYTES)
+            batches, _ = split_batches(data, check_crc=False)
+            position = batches[-1].header.next_offset
+            self._step(CommittedBatches(batches, position))
+            await trio.lowlevel.checkpoint()
+
+    async def _find_timestamps(self, effect: FindTimestamps) -> None:
+        end_offset = effect.view.high_watermark or 0
+        found = await trio.to_thread.run_sync(find_timestamps, self._store.log, effect.timestamps, end_offset)
+        response = consumer_list_offsets.respond(effect.request, effect.version, effect.view, found)
+        _answer(effect.token, response)
+
+    async def _write_snapshot(self, snapshot_id: SnapshotId) -> None:
+        started = trio.current_time()
+        try:
+            written = await self._snapshots.make(snapshot_id)
+        except SnapshotProcessFailed as error:
+            log.error("snapshot failed", end_offset=snapshot_id.end_offset, error=str(error))
+            self._step(SnapshotFailed(snapshot_id))
+            return
+        log.info(
+            "snapshot written",
+            end_offset=snapshot_id.end_offset,
+            epoch=snapshot_id.epoch,
+            size_bytes=written.size_bytes,
+            took_ms=round((trio.current_time() - started) * 1000),
+        )
+        self._store.snapshots.add(snapshot_id)
+        self._step(written)
+
+
+def _answer(token: Hashable, response: Message) -> None:
+    if not isinstance(token, Slot):
+        raise TypeError(f"{token!r} is no connection's token")
+    token.answer(response)
