@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kraft_wire.metadata import version
 from kraft_wire.metadata.errors import Contradiction
 from kraft_wire.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
@@ -56,8 +55,6 @@ class FinalizedFeatures:
                 f"{name} {level} is not supported here, only {lowest} to {highest}; "
                 "use a newer release of kraft-wire, or an older one to upgrade metadata.version first"
             )
-        if name == METADATA_VERSION and not version.is_known(level):
-            raise Contradiction(f"{name} has no level {level}")
         # KAFKA-18979: releases before 4.0.1 could write kraft.version to the log; it means nothing there.
         if name != KRAFT_VERSION:
             if level == 0:

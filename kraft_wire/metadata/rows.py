@@ -48,8 +48,6 @@ class RowAllocator:
 
     def release(self, start: int, size: int) -> None:
         """Give rows back."""
-        if size == 0:
-            return
         before = self._start_by_end.get(start)
         if before is not None:
             size += self._take(before)

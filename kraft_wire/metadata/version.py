@@ -70,11 +70,6 @@ _BY_NAME = {version.name: version.level for version in VERSIONS}
 _BY_RELEASE = {version.release: version.level for version in VERSIONS if version.level <= LATEST_PRODUCTION}
 
 
-def is_known(level: int) -> bool:
-    """Whether the table has this level, stable or not."""
-    return level in _BY_LEVEL
-
-
 def name_of(level: int) -> str:
     """The text of a level ("4.4-IV2"). Raises FeatureError for a level that this software doesn't know."""
     version = _BY_LEVEL.get(level)

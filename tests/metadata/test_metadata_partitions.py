@@ -131,6 +131,20 @@ def test_topics_that_grow_in_turn_keep_their_partitions() -> None:
     assert state.partitions.led_by(2) == [PartitionRef(uuid(2), index) for index in range(40)]
 
 
+def test_many_partitions_and_then_wider_ones() -> None:
+    state = after(topic_record(1), topic_record(2), partition_record(2, 0))
+    before = state.partitions.columns.size_bytes
+    for index in range(5000):
+        state.replay(partition_record(1, index, (index % 7, 8)), 3)
+    state.replay(partition_record(2, 1, (1, 2, 3, 4, 5)), 4)
+    assert state.partitions.columns.size_bytes > before
+    assert len(state.partitions) == 5002
+    assert [one.replicas for one in state.partitions.of_topic(uuid(1))] == [(i % 7, 8) for i in range(5000)]
+    assert [one.replicas for one in state.partitions.of_topic(uuid(2))] == [(0, 1, 2), (1, 2, 3, 4, 5)]
+    assert state.partitions.count_led_by(3) == len(state.partitions.led_by(3)) == 714
+    assert len(state.partitions.with_replica(8)) == 5000
+
+
 def test_a_change_without_a_leader_keeps_the_leader_epoch() -> None:
     assert changed(isr=(0, 1)) == Partition(
         (0, 1, 2), (0, 1), 0, 0, 1, (uuid(100), uuid(101), uuid(102)), leader_recovery_state=0
