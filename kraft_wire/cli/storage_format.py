@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,7 @@ from kraft_wire.server.config_endpoints import BadAddress, InitialController, pa
 STANDALONE = "--standalone"
 INITIAL = "--initial-controllers"
 NO_INITIAL = "--no-initial-controllers"
+_CLUSTER_ID = re.compile("[!-~]+")
 
 
 def storage_format(
@@ -62,6 +64,10 @@ def storage_format(
     """
     if add_scram:
         raise CommandError("--add-scram is not supported yet; kafka-configs adds users to a running cluster")
+    if not _CLUSTER_ID.fullmatch(cluster_id):
+        raise CommandError(
+            f"--cluster-id {cluster_id!r} is not an id; `kraft-wire storage random-uuid` makes one"
+        )
     node = load_node_config(config)
     voters = _initial_voters(node, standalone, initial_controllers, no_initial_controllers)
     levels = _levels(node, release_version, feature)

@@ -1,0 +1,20 @@
+"""What takes the server's place where only the way to it is tested."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from kraft_wire.server.config import ServerConfig
+
+
+class ServerStandIn(ModuleType):
+    """Takes the place of ``kraft_wire.server.main``: keeps the configurations instead of serving them."""
+
+    def __init__(self) -> None:
+        super().__init__("kraft_wire.server.main")
+        self.configs: list[ServerConfig] = []
+        self.exit_code = 0
+
+    def run(self, config: ServerConfig) -> int:
+        self.configs.append(config)
+        return self.exit_code
