@@ -1,4 +1,4 @@
-"""storage format, info and the version tables: folders as Kafka's StorageTool makes them, the same exit codes."""
+"""storage: folders as Kafka's StorageTool makes them, its exit codes, and what is refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def identity(folder: Path) -> MetaProperties:
 
 def checkpoint(folder: Path) -> tuple[list[Message], list[Message]]:
     """What the 0-0 checkpoint says between header and footer: control records, metadata records."""
-    header, *data, footer = verify_snapshot((folder / CHECKPOINT).read_bytes())
+    header, *data, _footer = verify_snapshot((folder / CHECKPOINT).read_bytes())
     control = decode_control_batch(header)[1:]
     return control, [decode_metadata_record(value)[0] for batch in data for value in record_values(batch)]
 
