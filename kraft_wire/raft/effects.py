@@ -1,7 +1,8 @@
 """What the raft core wants done. Whoever owns the core executes effects in their order.
 
-Ordering is the safety rule: ``PersistElectionState`` is on stable storage before any later effect is executed.
-After a run of ``AppendBatch`` the owner flushes the log and reports ``Flushed``; nothing counts before that.
+Ordering is the safety rule: ``PersistElectionState`` is on stable storage before any later effect is
+executed. After a run of ``AppendBatch`` the owner flushes the log and reports ``Flushed``; nothing counts
+before that.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ class AppendBatch(msgspec.Struct, frozen=True):
 
 
 class PersistElectionState(msgspec.Struct, frozen=True):
-    """Write and flush quorum-state before anything after this."""
+    """Write and flush quorum-state before anything after this.
+
+    ``kraft_version`` decides the file's version; ``voter_ids`` stand in version 0 of it.
+    """
 
     state: ElectionState
+    kraft_version: int = 0
+    voter_ids: tuple[int, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -38,8 +44,11 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class ReplyRecords(msgspec.Struct, frozen=True):
-    """Answer a Fetch with whole batches from ``offset`` on, below ``end_offset``, about ``max_bytes`` of them, at
-    least one batch. The bytes go into the response's only partition's ``records``."""
+    """Answer a Fetch with whole batches from ``offset`` on, below ``end_offset``, about ``max_bytes`` of
+    them, at least one batch. The bytes go into the response's only partition's ``records``.
+
+    They may not be flushed yet: a follower may hold more than the leader has on stable storage.
+    """
 
     token: Hashable
     response: Message
@@ -49,7 +58,10 @@ class ReplyRecords(msgspec.Struct, frozen=True):
 
 
 class ReplySnapshotBytes(msgspec.Struct, frozen=True):
-    """Answer a FetchSnapshot with up to ``max_bytes`` of the snapshot's file from ``position`` on."""
+    """Answer a FetchSnapshot with up to ``max_bytes`` of the snapshot's file from ``position`` on.
+
+    The bytes go into the response's only partition's ``unaligned_records``.
+    """
 
     token: Hashable
     response: Message
@@ -79,15 +91,21 @@ class LostLeadership(msgspec.Struct, frozen=True, gc=False):
 
 
 class TrimLog(msgspec.Struct, frozen=True, gc=False):
-    """Records below ``start_offset`` are covered by a snapshot and may be deleted."""
+    """Records below ``start_offset`` are covered by a snapshot: delete the segments that hold nothing else,
+    and report ``LogTrimmed`` with their size, also when there were none."""
 
     start_offset: int
 
 
 class DeleteSnapshot(msgspec.Struct, frozen=True, gc=False):
-    """This snapshot is superseded and past its retention."""
+    """This snapshot is superseded and past its retention, or below the log's start. Nobody is told of it any
+    longer; whoever is still reading it may finish."""
 
     snapshot_id: SnapshotId
+
+
+class ReadyToStop(msgspec.Struct, frozen=True, gc=False):
+    """After ``ShutDown``: everything is flushed and handed over, the node may stop."""
 
 
 Effect = (
@@ -101,4 +119,5 @@ Effect = (
     | LostLeadership
     | TrimLog
     | DeleteSnapshot
+    | ReadyToStop
 )

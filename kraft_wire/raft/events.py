@@ -1,4 +1,5 @@
-"""What happens to the raft core: each event is fed to ``RaftCore.step`` with the time at which it happened."""
+"""What happens to the raft core: each event is fed to ``RaftCore.step`` with the time at which it
+happened."""
 
 from __future__ import annotations
 
@@ -44,7 +45,10 @@ class RequestAbandoned(msgspec.Struct, frozen=True):
 
 
 class Propose(msgspec.Struct, frozen=True):
-    """The leader's state machine wants these encoded records in the log, as one batch."""
+    """The leader's state machine wants these encoded records in the log, as one batch.
+
+    The step raises NotLeader or BatchTooLarge to whoever proposes, and then has changed nothing.
+    """
 
     values: tuple[bytes, ...]
 
@@ -63,8 +67,16 @@ class SnapshotWritten(msgspec.Struct, frozen=True, gc=False):
     last_contained_log_timestamp_ms: int
 
 
+class LogTrimmed(msgspec.Struct, frozen=True, gc=False):
+    """``TrimLog`` is done: so many bytes of segments are gone. Retention goes on with the rest."""
+
+    deleted_bytes: int
+
+
 class ShutDown(msgspec.Struct, frozen=True, gc=False):
     """The node stops gracefully: a leader hands over if there is anybody to hand over to."""
 
 
-Event = Start | Tick | RpcRequest | RequestAbandoned | Propose | Flushed | SnapshotWritten | ShutDown
+Event = (
+    Start | Tick | RpcRequest | RequestAbandoned | Propose | Flushed | SnapshotWritten | LogTrimmed | ShutDown
+)

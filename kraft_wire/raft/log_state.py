@@ -1,0 +1,159 @@
+"""What raft knows of its log and snapshots, without the bytes (Kafka's RaftLog, KafkaRaftLog)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kraft_wire.log.epochs import EpochEnd
+from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
+from kraft_wire.raft.config import DurableState, SnapshotInfo
+from kraft_wire.raft.errors import CannotStart, InvariantViolated
+
+
+class Diverged(msgspec.Struct, frozen=True, gc=False):
+    """A follower's log parts from ours: up to ``end`` they can agree."""
+
+    end: EpochEnd
+
+
+class NeedsSnapshot(msgspec.Struct, frozen=True, gc=False):
+    """What a follower asks for is no longer in the log: it has to begin with this snapshot."""
+
+    id: SnapshotId
+
+
+class LogState:
+    """Offsets, epochs and snapshots. ``flushed_offset`` is the end of what is on stable storage."""
+
+    __slots__ = ("end_offset", "epochs", "flushed_offset", "size_bytes", "snapshots", "start_offset")
+
+    def __init__(self, durable: DurableState) -> None:
+        self.start_offset = durable.log_start_offset
+        self.end_offset = durable.log_end_offset
+        self.flushed_offset = durable.log_end_offset
+        self.size_bytes = durable.log_size_bytes
+        self.epochs = durable.epochs.copy()
+        self.snapshots = sorted(durable.snapshots, key=_by_epoch_and_offset)
+        self._check()
+
+    def _check(self) -> None:
+        latest = self.latest_snapshot
+        if self.start_offset > 0 and (latest is None or latest.end_offset < self.start_offset):
+            raise CannotStart(
+                f"the log begins at offset {self.start_offset} and no snapshot covers what was before"
+                f" (newest: {_show(latest)}): restore the missing .checkpoint file, or the whole folder"
+            )
+        if latest is not None and latest.end_offset > self.end_offset:
+            raise CannotStart(
+                f"snapshot {_show(latest)} is ahead of the log, which ends at offset {self.end_offset}:"
+                " the log has to be emptied, to begin at the snapshot's end"
+            )
+
+    # What there is.
+
+    @property
+    def latest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots[-1].id if self.snapshots else None
+
+    @property
+    def earliest_snapshot(self) -> SnapshotId | None:
+        return self.snapshots[0].id if self.snapshots else None
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record, be it in the log or in a snapshot; 0 for an empty log."""
+        if self.epochs.latest_epoch is not None:
+            return self.epochs.latest_epoch
+        return self.latest_snapshot.epoch if self.latest_snapshot is not None else 0
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch of the record at ``offset``. Raises KeyError where only a forgotten snapshot knew it."""
+        if offset >= self.end_offset:
+            raise KeyError(f"there is no record at offset {offset}, the log ends at {self.end_offset}")
+        if offset >= self.start_offset:
+            epoch = self.epochs.epoch_of(offset)
+            if epoch is not None:
+                return epoch
+        for snapshot in self.snapshots:
+            if snapshot.id.end_offset == offset + 1:
+                return snapshot.id.epoch
+        raise KeyError(f"offset {offset} is below the log's start {self.start_offset}")
+
+    def snapshot(self, snapshot_id: SnapshotId) -> SnapshotInfo | None:
+        """A snapshot that is on disk."""
+        return next((info for info in self.snapshots if info.id == snapshot_id), None)
+
+    # Where a follower stands.
+
+    def compare(self, offset: int, epoch: int) -> Diverged | NeedsSnapshot | None:
+        """Whether a log that ends at ``offset`` with a record of ``epoch`` is a beginning of ours: None if
+        so."""
+        if offset == 0:
+            latest = self.latest_snapshot
+            if latest is not None and latest != BOOTSTRAP_SNAPSHOT_ID:
+                return NeedsSnapshot(latest)
+            if self.start_offset == 0:
+                return None
+        if self._is_before_log(offset, epoch):
+            latest = self.latest_snapshot
+            assert latest is not None  # a log that begins later than 0 has a snapshot: checked at the start
+            return NeedsSnapshot(latest)
+        end = self._end_for_epoch(epoch)
+        if end.epoch != epoch or end.end_offset < offset:
+            return Diverged(end)
+        return None
+
+    def _is_before_log(self, offset: int, epoch: int) -> bool:
+        earliest = self.earliest_snapshot
+        if earliest is None:
+            return False
+        if offset < self.start_offset or epoch < earliest.epoch:
+            return True
+        return offset == self.start_offset and epoch != earliest.epoch
+
+    def _end_for_epoch(self, epoch: int) -> EpochEnd:
+        if self.epochs.latest_epoch is None:
+            return EpochEnd(self.last_epoch, self.end_offset)
+        end = self.epochs.end_offset_for_epoch(epoch, self.end_offset)
+        earliest = self.earliest_snapshot
+        if earliest is not None and end == (epoch, earliest.end_offset):
+            return EpochEnd(earliest.epoch, earliest.end_offset)
+        return end
+
+    # What changes.
+
+    def appended(self, epoch: int, next_offset: int, size_bytes: int) -> None:
+        """A batch was appended."""
+        self.epochs.assign(epoch, self.end_offset)
+        self.end_offset = next_offset
+        self.size_bytes += size_bytes
+
+    def flushed(self, end_offset: int) -> None:
+        """Everything below ``end_offset`` is on stable storage. Raises InvariantViolated for what was never
+        appended."""
+        if end_offset > self.end_offset:
+            raise InvariantViolated(
+                f"offset {end_offset} was reported as flushed, the log ends at {self.end_offset}"
+            )
+        self.flushed_offset = max(self.flushed_offset, end_offset)
+
+    def add_snapshot(self, info: SnapshotInfo) -> None:
+        self.snapshots.append(info)
+        self.snapshots.sort(key=_by_epoch_and_offset)
+
+    def start_at(self, snapshot_id: SnapshotId) -> list[SnapshotId]:
+        """Let the log begin at a snapshot's end; returns the older snapshots, which are forgotten."""
+        key = (snapshot_id.epoch, snapshot_id.end_offset)
+        forgotten = [info.id for info in self.snapshots if _by_epoch_and_offset(info) < key]
+        self.snapshots = [info for info in self.snapshots if _by_epoch_and_offset(info) >= key]
+        self.start_offset = snapshot_id.end_offset
+        self.epochs.truncate_from_start(snapshot_id.end_offset)
+        return forgotten
+
+
+def _by_epoch_and_offset(info: SnapshotInfo) -> tuple[int, int]:
+    return info.id.epoch, info.id.end_offset
+
+
+def _show(snapshot_id: SnapshotId | None) -> str:
+    return "none" if snapshot_id is None else f"{snapshot_id.end_offset}-{snapshot_id.epoch}"

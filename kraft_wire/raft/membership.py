@@ -1,0 +1,79 @@
+"""Who belongs to the quorum: what a node must be to start, and what a leader writes of the voters
+(KIP-853)."""
+
+from __future__ import annotations
+
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
+from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage, Voter
+from kraft_wire.raft.config import DurableState, RaftConfig
+from kraft_wire.raft.errors import CannotStart
+from kraft_wire.raft.history import VoterSetHistory
+from kraft_wire.raft.quorum import Quorum
+
+BOOTSTRAP_OFFSET = -1
+"""Where the voter set of the 0-0 checkpoint stands."""
+
+
+def load_history(config: RaftConfig, durable: DurableState) -> VoterSetHistory:
+    """The voter sets of the log. Raises CannotStart unless this node is all of the newest one."""
+    history = VoterSetHistory(config.static_voters)
+    for offset, message in durable.control_records:
+        history.apply(offset, message)
+    _check_membership(config, history)
+    return history
+
+
+def _check_membership(config: RaftConfig, history: VoterSetHistory) -> None:
+    voters = history.voters
+    if not voters.voters:
+        raise CannotStart(
+            "there are no voters: format the folder with --standalone, or set controller.quorum.voters"
+        )
+    if history.kraft_version >= 1 and history.voters_offset is None:
+        raise CannotStart(
+            f"kraft.version is {history.kraft_version} but neither the log nor a snapshot names the voters:"
+            " the 0-0 checkpoint that format wrote is missing"
+        )
+    if not voters.is_voter(config.replica_key):
+        raise CannotStart(
+            f"node {config.replica_key} is not one of the voters ({voters}): check node.id, and whether this"
+            " folder is the one that was formatted for this quorum"
+        )
+    if len(voters) > 1:
+        raise CannotStart(
+            f"the quorum has {len(voters)} voters ({voters}); this release runs a quorum of one voter only"
+        )
+
+
+def start_of_epoch_records(quorum: Quorum, granting_voters: frozenset[int]) -> list[Message]:
+    """What a new leader writes first: who leads, and the voters where the log doesn't have them yet.
+
+    The 0-0 checkpoint is never replicated, so the first leader copies its voters into the log; so does a
+    leader whose own endpoints have changed.
+    """
+    voters = quorum.history.voters
+    records: list[Message] = [
+        LeaderChangeMessage(
+            leader_id=quorum.config.node_id,
+            voters=[Voter(voter_id=voter_id) for voter_id in voters.ids],
+            granting_voters=[Voter(voter_id=voter_id) for voter_id in sorted(granting_voters)],
+        )
+    ]
+    if quorum.history.kraft_version >= 1:
+        own = quorum.config.voter
+        if quorum.history.voters_offset == BOOTSTRAP_OFFSET or voters.needs_update(own):
+            records.append(KRaftVersionRecord(kraft_version=quorum.history.kraft_version))
+            records.append(voters.with_updated(own).to_record())
+    return records
+
+
+def snapshot_control_records(quorum: Quorum, snapshot_id: SnapshotId) -> list[Message]:
+    """The control records that a snapshot carries behind its header: none while kraft.version is 0."""
+    offset = snapshot_id.end_offset - 1
+    kraft_version = quorum.history.kraft_version_at(offset)
+    voters = quorum.history.voters_at(offset)
+    if kraft_version == 0 or voters is None:
+        return []
+    return [KRaftVersionRecord(kraft_version=kraft_version), voters.to_record()]

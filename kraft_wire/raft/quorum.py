@@ -1,0 +1,145 @@
+"""The state that all parts of the core share, and the few things that they do to it together.
+
+A step collects its effects here. Roles change through ``become`` only, which checks the transition, persists
+it where the role is durable, and says when leadership was lost.
+"""
+
+from __future__ import annotations
+
+from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.raft.config import RaftConfig, Randomness
+from kraft_wire.raft.effects import (
+    Effect,
+    HighWatermarkAdvanced,
+    LostLeadership,
+    PersistElectionState,
+)
+from kraft_wire.raft.errors import InvariantViolated
+from kraft_wire.raft.events import Now
+from kraft_wire.raft.history import VoterSetHistory
+from kraft_wire.raft.leadership import Leadership
+from kraft_wire.raft.log_state import LogState
+from kraft_wire.raft.parked import ParkedFetches
+from kraft_wire.raft.roles import DURABLE, Leader, Resigned, RoleState, check_transition
+from kraft_wire.raft.voters import Endpoint, endpoint_at
+
+
+class Quorum:
+    """One node's view of its quorum."""
+
+    def __init__(
+        self,
+        config: RaftConfig,
+        log: LogState,
+        history: VoterSetHistory,
+        state: RoleState,
+        rng: Randomness,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.history = history
+        self.state = state
+        self.parked = ParkedFetches()
+        self.now = Now(0, 0)
+        self.cleaning_deadline_ms = 0
+        self.is_trimming = False
+        self.is_shutting_down = False
+        self.is_stopped = False
+        self._highest_high_watermark: int | None = None
+        self._rng = rng
+        self._effects: list[Effect] = []
+
+    # Effects.
+
+    def emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+
+    def take_effects(self) -> list[Effect]:
+        """What the step decided, in order."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    # Who leads.
+
+    @property
+    def epoch(self) -> int:
+        return self.state.epoch
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """What this node knows as a leader; None while it isn't one."""
+        return self.state.leadership if isinstance(self.state, Leader) else None
+
+    @property
+    def leader_id(self) -> int | None:
+        """Who leads now; a leader that has resigned doesn't."""
+        return None if isinstance(self.state, Resigned) else self.state.leader_id
+
+    @property
+    def leader_id_on_wire(self) -> int:
+        """The leader id in responses, -1 for none. As Java, a node that has resigned still names itself."""
+        return -1 if self.state.leader_id is None else self.state.leader_id
+
+    @property
+    def high_watermark(self) -> int | None:
+        """The high watermark, None where it isn't known: a new leader has to find it anew."""
+        leadership = self.leadership
+        return self._highest_high_watermark if leadership is None else leadership.high_watermark
+
+    @property
+    def committed_offset(self) -> int:
+        """Below this everything is committed, by all that this process has ever known. It never goes back."""
+        latest = self.log.latest_snapshot
+        return max(self._highest_high_watermark or 0, 0 if latest is None else latest.end_offset)
+
+    @property
+    def is_only_voter(self) -> bool:
+        return self.history.voters.is_only_voter(self.config.replica_key)
+
+    def leader_endpoint(self, listener: str) -> Endpoint | None:
+        """Where the leader can be reached on the listener that a request came through."""
+        return endpoint_at(self.state.leader_endpoints, listener)
+
+    # Transitions.
+
+    def become(self, state: RoleState) -> None:
+        """Change role. Raises IllegalTransition."""
+        old = self.state
+        check_transition(old, state)
+        if state.ROLE in DURABLE:
+            self._persist(state)
+        self.state = state
+        if isinstance(old, Leader):
+            self.emit(LostLeadership(old.epoch, -1 if self.leader_id is None else self.leader_id))
+
+    def _persist(self, state: RoleState) -> None:
+        """Have the election state written; of two in a row, between which nobody could learn of the first,
+        the last is enough."""
+        if self._effects and isinstance(self._effects[-1], PersistElectionState):
+            self._effects.pop()
+        self.emit(PersistElectionState(state.election, self.history.kraft_version, self.history.voters.ids))
+
+    def election_deadline_ms(self) -> int:
+        """When an election that begins now times out: between one and two election timeouts."""
+        timeout_ms = self.config.election_timeout_ms
+        return self.now.monotonic_ms + timeout_ms + (self._rng.below(timeout_ms) if timeout_ms else 0)
+
+    # Commitment.
+
+    def announce_high_watermark(self) -> None:
+        """More is committed. Raises InvariantViolated when it isn't more, or isn't on our own stable
+        storage."""
+        offset = self.high_watermark
+        if offset is None or offset < self.committed_offset:
+            raise InvariantViolated(
+                f"the high watermark went from {self.committed_offset} to {offset} in epoch {self.epoch}"
+            )
+        if offset > self.log.end_offset:
+            raise InvariantViolated(f"high watermark {offset} is above the log's end {self.log.end_offset}")
+        self._highest_high_watermark = offset
+        self.emit(HighWatermarkAdvanced(offset))
+
+    def snapshot_id_at(self, end_offset: int) -> SnapshotId:
+        """The id of a snapshot of everything below ``end_offset``. Raises KeyError for what the log no longer
+        or not yet has."""
+        return SnapshotId(end_offset, self.log.epoch_at(end_offset - 1))
