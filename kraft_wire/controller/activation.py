@@ -14,7 +14,6 @@ from kraft_wire.controller.context import Context, ControllerState, Result, Vers
 from kraft_wire.metadata import version as metadata_version
 from kraft_wire.metadata.configs import ResourceType
 from kraft_wire.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION
-from kraft_wire.metadata.state import MetadataState
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.abort_transaction_record import AbortTransactionRecord
 from kraft_wire.protocol.messages.begin_transaction_record import BeginTransactionRecord
@@ -37,7 +36,7 @@ def activation_result(
     for the result's response. Raises ActivationError.
     """
     start = state.metadata.transaction_start
-    if _has_stable_version(state.metadata):
+    if state.metadata.stable_metadata_version:
         return _continue_log(state.metadata.features.metadata_version, start)
     return _begin_log(state, bootstrap, start)
 
@@ -45,13 +44,6 @@ def activation_result(
 def no_op_record() -> VersionedRecord:
     """A record that only moves the log's end, after metadata.max.idle.interval.ms without another."""
     return NoOpRecord(), 0
-
-
-def _has_stable_version(metadata: MetadataState) -> bool:
-    """Whether the log has a metadata.version that no abort takes back: only bootstraps are transactions."""
-    if metadata.transaction_start is not None and metadata.features.epoch >= metadata.transaction_start:
-        return False
-    return metadata.features.metadata_version > 0
 
 
 def _continue_log(level: int, transaction_start: int | None) -> Result:

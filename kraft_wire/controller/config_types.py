@@ -72,8 +72,8 @@ class Synonym(msgspec.Struct, frozen=True, gc=False):
 class ConfigKey(msgspec.Struct, frozen=True, gc=False):
     """One key as Kafka defines it. ``default`` is text, None where there is none; bounds are inclusive.
 
-    ``allowed_in_any_case`` holds upper-case names. ``distinct`` lists repeat nothing. ``rule`` names a check
-    that only code expresses.
+    ``allowed_in_any_case`` holds upper-case names. ``distinct`` lists repeat nothing and have no empty item.
+    ``rule`` names a check that only code expresses.
     """
 
     name: str
@@ -144,8 +144,6 @@ class ConfigKey(msgspec.Struct, frozen=True, gc=False):
             raise InvalidConfigValue(self.name, text, "must not be empty")
         if not self.distinct:
             return
-        if len(set(values)) != len(values):
-            raise InvalidConfigValue(self.name, text, "names something twice")
         if "" in values:
             raise InvalidConfigValue(self.name, text, "has an empty item")
         for value in values:
@@ -196,7 +194,9 @@ def _parse_double(key: ConfigKey, text: str) -> float:
 
 
 def _parse_list(key: ConfigKey, text: str) -> list[str]:
-    return split_list(text)
+    """Where a list is to be distinct, repetitions are dropped without complaint (KIP-1161)."""
+    items = split_list(text)
+    return list(dict.fromkeys(items)) if key.distinct else items
 
 
 def _parse_text(key: ConfigKey, text: str) -> str:

@@ -140,6 +140,9 @@ def _check_group(configs: Mapping[str, str | None], static_configs: Mapping[str,
     topic = given.get("errors.deadletterqueue.topic.name", "")
     if topic.startswith("__"):
         raise InvalidConfigValue("errors.deadletterqueue.topic.name", topic, "must not begin with __")
+    tags = split_list(given.get("streams.rack.aware.assignment.tags", ""))
+    if len(set(tags)) != len(tags):
+        raise InvalidConfigValue("streams.rack.aware.assignment.tags", ",".join(tags), "names a tag twice")
     assignor = given.get("streams.assignor.name")
     offered = _broker_value("group.streams.assignors", static_configs)
     if assignor is not None and assignor.strip() not in split_list(offered):

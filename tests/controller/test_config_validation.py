@@ -80,6 +80,7 @@ BAD = [
     (GROUP, {"streams.num.standby.replicas": "3"}, ErrorCode.INVALID_CONFIG),
     (GROUP, {"errors.deadletterqueue.topic.name": "__hidden"}, ErrorCode.INVALID_CONFIG),
     (GROUP, {"streams.assignor.name": "lucky"}, ErrorCode.INVALID_CONFIG),
+    (GROUP, {"streams.rack.aware.assignment.tags": "zone,zone"}, ErrorCode.INVALID_CONFIG),
 ]
 
 
