@@ -22,13 +22,23 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, OSError):
         return _explain_os_error(error)
     # Imported here: a command that succeeds needs none of them for this.
+    from kraft_wire.controller.activation import ActivationError
     from kraft_wire.log.errors import LogError
     from kraft_wire.metadata.errors import FeatureError
     from kraft_wire.protocol.errors import ProtocolError
+    from kraft_wire.raft.errors import CannotStart
     from kraft_wire.server.config_reader import ConfigError
     from kraft_wire.server.logging import UnknownLevel
 
-    expected = (ConfigError, FeatureError, LogError, ProtocolError, UnknownLevel)
+    expected = (
+        ActivationError,
+        CannotStart,
+        ConfigError,
+        FeatureError,
+        LogError,
+        ProtocolError,
+        UnknownLevel,
+    )
     return str(error) if isinstance(error, expected) else None
 
 

@@ -1,0 +1,56 @@
+"""Which exceptions are told in one line, and which are defects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kraft_wire.cli.errors import CommandError, explain
+from kraft_wire.controller.activation import ActivationError
+from kraft_wire.log.errors import CorruptBatch
+from kraft_wire.metadata.errors import FeatureError, ReplayError
+from kraft_wire.protocol.errors import DecodeError
+from kraft_wire.raft.errors import CannotStart, InvariantViolated
+from kraft_wire.server.config_reader import ConfigError
+from kraft_wire.server.logging import UnknownLevel
+from kraft_wire.storage.errors import FolderLocked
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ActivationError("the log is unfinished"),
+        CannotStart("no voter"),
+        CommandError("give one"),
+        ConfigError("f", ["x"]),
+        CorruptBatch(1, 2, "no"),
+        DecodeError("Message", "field", 3, "no"),
+        FeatureError("no such"),
+        FolderLocked(Path("/data/.lock")),
+        UnknownLevel("loud", "--log-level"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_expected_errors_speak_for_themselves(error: Exception) -> None:
+    assert explain(error) == str(error)
+
+
+def test_errors_of_the_system_name_the_file() -> None:
+    assert explain(FileNotFoundError(2, "No such file or directory", "/x")) == "/x: No such file or directory"
+    assert explain(OSError(98, "Address already in use")) == "Address already in use"
+    assert explain(OSError("plain")) == "plain"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvariantViolated("two leaders"),
+        KeyError("x"),
+        ReplayError("TopicRecord", 4, "no"),
+        TypeError("x"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_defects_need_their_traceback(error: Exception) -> None:
+    assert explain(error) is None
