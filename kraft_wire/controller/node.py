@@ -37,6 +37,7 @@ from kraft_wire.controller.requests import (
 )
 from kraft_wire.controller.snapshot_policy import SnapshotPolicy
 from kraft_wire.log.batch import Batch, iter_records
+from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
@@ -200,8 +201,8 @@ class Node:
     def _on_high_watermark(self, offset: int) -> None:
         self._high_watermark = offset
         if self._is_active:
-            for token, response in self._writes.committed(offset):
-                self._reply(token, response)
+            for request, response in self._writes.committed(offset):
+                self._reply(request.token, response)
             self._maybe_snapshot()
         else:
             self._read_on()
@@ -435,7 +436,7 @@ class Node:
             return
         end_offset = self._high_watermark if self._is_active else self._applied_end
         self._snapshots.started()
-        self._effects.append(WriteSnapshot(self.core.snapshot_id_at(end_offset)))
+        self._effects.append(WriteSnapshot(SnapshotId(end_offset, self.core.epoch_at(end_offset - 1))))
 
 
 def _is_consumer_fetch(request: ApiRequest) -> bool:

@@ -124,7 +124,8 @@ class _Reader:
             self.fail(f"is {_kind(node)} instead of an integer")
         low, high = _INTEGER_RANGES[kind]
         if kind == "int8" and high < node <= 256:
-            return node - 128  # What MessageUtil.jsonNodeToByte makes of it.
+            # MessageUtil.jsonNodeToByte subtracts 128, and its cast wraps 256 around.
+            return -128 if node == 256 else node - 128
         if not low <= node <= high:
             self.fail(f"{node} does not fit {kind}")
         return node

@@ -35,7 +35,7 @@ from kraft_wire.protocol.messages.fetch_response import FetchResponse
 from kraft_wire.protocol.messages.fetch_snapshot_response import FetchSnapshotResponse
 from kraft_wire.protocol.registry import api_name
 from kraft_wire.raft import effects as raft_effects
-from kraft_wire.raft.events import Flushed, Now, RequestAbandoned, ShutDown, Start, Tick
+from kraft_wire.raft.events import Flushed, LogTrimmed, Now, RequestAbandoned, ShutDown, Start, Tick
 from kraft_wire.server.connection import Slot
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
@@ -130,8 +130,7 @@ class NodeOwner:
             case raft_effects.PersistElectionState(state, kraft_version, voter_ids):
                 self._store.write_election_state(state, kraft_version=kraft_version, voter_ids=voter_ids)
             case raft_effects.TrimLog(start_offset):
-                self._store.log.delete_before(start_offset)
-                log.info("log trimmed", log_start_offset=start_offset)
+                self._trim_log(start_offset)
             case raft_effects.DeleteSnapshot(snapshot_id):
                 self._store.snapshots.delete(snapshot_id)
                 log.info("snapshot deleted", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
@@ -161,6 +160,13 @@ class NodeOwner:
         data = self._store.snapshots.read(effect.snapshot_id, effect.position, effect.max_bytes)
         response.topics[0].partitions[0].unaligned_records = data
         _answer(effect.token, response)
+
+    def _trim_log(self, start_offset: int) -> None:
+        before_bytes = self._store.log.size_bytes
+        self._store.log.delete_before(start_offset)
+        deleted_bytes = before_bytes - self._store.log.size_bytes
+        log.info("log trimmed", log_start_offset=start_offset, deleted_bytes=deleted_bytes)
+        self._step(LogTrimmed(deleted_bytes))
 
     # What goes on beside the event loop.
 

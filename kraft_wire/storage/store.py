@@ -145,8 +145,8 @@ def _check_coverage(
         raise MissingRecords(
             log.folder,
             f"the log begins at offset {log.start_offset}, and no snapshot holds what came before it (the "
-            f"latest ends at {covered}); restore the folder from a copy, or, where a majority of the quorum is "
-            "whole, move it away and format it anew",
+            f"latest ends at {covered}); restore the folder from a copy, or, where a majority of the quorum "
+            "is whole, move it away and format it anew",
         )
 
 
