@@ -172,6 +172,7 @@ def controller_properties(
         "listeners": f"CONTROLLER://{address}",
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT",
         "log.dirs": str(data_folder),
+        "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "3000",
         **(extra_properties or {}),
     }
