@@ -63,19 +63,16 @@ def test_a_folder_whose_meta_properties_is_damaged(controller: OurController) ->
     assert str(meta) in _refusal(controller)
 
 
-def test_formatting_a_formatted_folder(controller: OurController) -> None:
-    arguments = (
-        "storage",
-        "format",
-        "-t",
-        random_cluster_id(),
-        "-c",
-        controller.properties_file,
-        "--standalone",
-    )
-    refused = run_command(*arguments)
-    assert refused.returncode == 1
-    assert str(controller.data_folder) in refused.stderr and "--ignore-formatted" in refused.stderr
+def test_formatting_a_formatted_folder(workspace: Workspace) -> None:
+    controller = OurController(workspace, CONTROLLER_ID)
+    cluster_id = random_cluster_id()
+    controller.format(cluster_id, "--standalone")
+    for other_id, remedy in ((cluster_id, "--ignore-formatted"), (random_cluster_id(), "another cluster")):
+        refused = run_command(
+            "storage", "format", "-t", other_id, "-c", controller.properties_file, "--standalone"
+        )
+        assert refused.returncode == 1
+        assert str(controller.data_folder) in refused.stderr and remedy in refused.stderr
 
 
 def test_a_properties_file_with_an_invalid_value_names_the_key(controller: OurController) -> None:
