@@ -163,10 +163,6 @@ class RaftCore:
         """The epoch of the record at ``offset``. Raises KeyError for an offset that the log doesn't hold."""
         return self._quorum.log.epoch_at(offset)
 
-    def snapshot_control_records(self, snapshot_id: SnapshotId) -> list[Message]:
-        """What a snapshot of this id says of the voters, for ``encode_snapshot``."""
-        return membership.snapshot_control_records(self._quorum, snapshot_id)
-
 
 # Events.
 

@@ -35,6 +35,7 @@ from kraft_wire.raft.parked import FetchCall
 from kraft_wire.raft.quorum import Quorum
 from kraft_wire.raft.voters import ReplicaKey
 
+FIRST_WITH_LEADER = 12
 FIRST_WITH_ENDPOINTS = 17
 UNKNOWN_OFFSET = -1
 
@@ -122,7 +123,7 @@ def _respond(quorum: Quorum, call: FetchCall, *, counts: bool) -> FetchResponse:
     verdict = quorum.log.compare(asked.fetch_offset, asked.last_fetched_epoch)
     if counts and verdict is None:
         _acknowledge(quorum, leadership, call)
-    answer = _partition(quorum, ErrorCode.NONE, leadership.high_watermark)
+    answer = _partition(quorum, call, ErrorCode.NONE, leadership.high_watermark)
     match verdict:
         case Diverged(end):
             answer.diverging_epoch = EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
@@ -156,18 +157,24 @@ def _reply(quorum: Quorum, call: FetchCall, response: FetchResponse) -> None:
 
 
 def _error_response(quorum: Quorum, call: FetchCall, error: ErrorCode) -> FetchResponse:
-    return _response(quorum, call, _partition(quorum, error, None))
+    return _response(quorum, call, _partition(quorum, call, error, None))
 
 
-def _partition(quorum: Quorum, error: ErrorCode, high_watermark: int | None) -> PartitionData:
-    return PartitionData(
+def _partition(
+    quorum: Quorum, call: FetchCall, error: ErrorCode, high_watermark: int | None
+) -> PartitionData:
+    answer = PartitionData(
         partition_index=METADATA_PARTITION,
         error_code=error,
         high_watermark=UNKNOWN_OFFSET if high_watermark is None else high_watermark,
         log_start_offset=quorum.log.start_offset,
-        current_leader=LeaderIdAndEpoch(leader_id=quorum.leader_id_on_wire, leader_epoch=quorum.epoch),
         records=b"",
     )
+    if call.version >= FIRST_WITH_LEADER:
+        answer.current_leader = LeaderIdAndEpoch(
+            leader_id=quorum.leader_id_on_wire, leader_epoch=quorum.epoch
+        )
+    return answer
 
 
 def _response(quorum: Quorum, call: FetchCall, answer: PartitionData) -> FetchResponse:

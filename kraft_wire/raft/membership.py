@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from kraft_wire.log.snapshot import SnapshotId
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.leader_change_message import LeaderChangeMessage, Voter
@@ -67,13 +66,3 @@ def start_of_epoch_records(quorum: Quorum, granting_voters: frozenset[int]) -> l
             records.append(KRaftVersionRecord(kraft_version=quorum.history.kraft_version))
             records.append(voters.with_updated(own).to_record())
     return records
-
-
-def snapshot_control_records(quorum: Quorum, snapshot_id: SnapshotId) -> list[Message]:
-    """The control records that a snapshot carries behind its header: none while kraft.version is 0."""
-    offset = snapshot_id.end_offset - 1
-    kraft_version = quorum.history.kraft_version_at(offset)
-    voters = quorum.history.voters_at(offset)
-    if kraft_version == 0 or voters is None:
-        return []
-    return [KRaftVersionRecord(kraft_version=kraft_version), voters.to_record()]
