@@ -1,0 +1,134 @@
+"""Kafka's JSON form; what its own converters print for every message is checked in test_protocol_java.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
+from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
+from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kraft_wire.protocol.messages.topic_record import TopicRecord
+from kraft_wire.protocol.uuid import Uuid
+
+ELECTION: dict[str, Any] = {
+    "electionType": 1,
+    "topicPartitions": [{"topic": "a", "partitions": [1, 2]}],
+    "timeoutMs": 5,
+}
+
+
+def test_what_a_message_looks_like() -> None:
+    request = ElectLeadersRequest(1, [TopicPartitions("a", (1, 2))], 5)
+    assert request.to_json(2) == ELECTION
+    assert ElectLeadersRequest.from_json(ELECTION, 2) == request
+
+
+def test_fields_that_the_version_lacks_are_not_shown() -> None:
+    assert list(ElectLeadersRequest().to_json(0)) == ["topicPartitions", "timeoutMs"]
+
+
+def test_tagged_defaults_are_not_shown() -> None:
+    assert PartitionChangeRecord(leader=3).to_json(0) == {
+        "partitionId": -1,
+        "topicId": "AAAAAAAAAAAAAAAAAAAAAA",
+        "leader": 3,
+    }
+
+
+def test_unknown_tags_are_not_shown() -> None:
+    record = TopicRecord("a", Uuid.ONE, ((9, b"x"),))
+    assert record.to_json(0) == {"name": "a", "topicId": "AAAAAAAAAAAAAAAAAAAAAQ"}
+
+
+def test_bytes_are_base64_with_padding() -> None:
+    request = SaslAuthenticateRequest(b"\xfb\xff")
+    assert request.to_json(2) == {"authBytes": "+/8="}
+    assert SaslAuthenticateRequest.from_json({"authBytes": "+/8="}, 2) == request
+
+
+def test_records_are_shown_empty() -> None:
+    data = FetchResponse(responses=[FetchableTopicResponse(partitions=[PartitionData(records=b"abc")])])
+    assert data.to_json(17)["responses"][0]["partitions"][0]["records"] == ""
+
+
+def test_null_is_shown_even_where_the_version_has_none() -> None:
+    topic = MetadataResponseTopic(name=None)
+    assert MetadataResponse(topics=[topic]).to_json(9)["topics"][0]["name"] is None
+
+
+def test_null_where_no_version_has_it() -> None:
+    with pytest.raises(EncodeError, match=r"TopicRecord\.name: is None"):
+        TopicRecord(None).to_json(0)  # type: ignore[arg-type]
+
+
+def test_a_value_that_the_version_lacks() -> None:
+    with pytest.raises(UnsupportedVersion, match=r"BrokerHeartbeatRequest\.offline_log_dirs version 0"):
+        BrokerHeartbeatRequest(offline_log_dirs=(Uuid.ONE,)).to_json(0)
+
+
+def test_keys_that_nobody_knows_are_ignored() -> None:
+    assert ElectLeadersRequest.from_json(ELECTION | {"more": 1}, 2).timeout_ms == 5
+
+
+@pytest.mark.parametrize(("given", "read"), [(127, 127), (128, 0), (200, 72), (256, -128), (-128, -128)])
+def test_small_integers_above_their_range_are_read_as_java_does(given: int, read: int) -> None:
+    assert ElectLeadersRequest.from_json(ELECTION | {"electionType": given}, 2).election_type == read
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"electionType": 257}, "electionType at offset 0: 257 does not fit int8"),
+        ({"electionType": "1"}, "electionType at offset 0: is a string instead of an integer"),
+        ({"electionType": True}, "electionType at offset 0: is True instead of an integer"),
+        ({"electionType": 1.0}, "electionType at offset 0: is 1.0 instead of an integer"),
+        ({"timeoutMs": 2**31}, "timeoutMs at offset 0: 2147483648 does not fit int32"),
+        ({"timeoutMs": None}, "timeoutMs at offset 0: is null instead of an integer"),
+        ({"topicPartitions": {}}, "topicPartitions at offset 0: is an object instead of an array"),
+        (
+            {"topicPartitions": [{}]},
+            "topicPartitions[0].topic at offset 0: is missing, and mandatory at version 2",
+        ),
+        (
+            {"topicPartitions": [5]},
+            "topicPartitions[0].topic at offset 0: is missing, and mandatory at version 2",
+        ),
+        (
+            {"topicPartitions": [{"topic": "a", "partitions": [1, None]}]},
+            "topicPartitions[0].partitions[1] at offset 0: is null instead of an integer",
+        ),
+        (
+            {"topicPartitions": [{"topic": ["a"], "partitions": []}]},
+            "topicPartitions[0].topic at offset 0: is an array instead of a string",
+        ),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        ElectLeadersRequest.from_json(ELECTION | change, 2)
+    assert str(caught.value) == f"ElectLeadersRequest.{problem}"
+
+
+def test_a_missing_field() -> None:
+    with pytest.raises(DecodeError, match="electionType at offset 0: is missing"):
+        ElectLeadersRequest.from_json({}, 1)
+    assert (
+        ElectLeadersRequest.from_json({"topicPartitions": None, "timeoutMs": 1}, 0).topic_partitions is None
+    )
+
+
+@pytest.mark.parametrize("text", ["AQI", "A*I=", "-_8="])
+def test_what_is_no_base64(text: str) -> None:
+    with pytest.raises(DecodeError, match=r"authBytes at offset 0: is no base64"):
+        SaslAuthenticateRequest.from_json({"authBytes": text}, 2)
+
+
+def test_what_is_no_id() -> None:
+    with pytest.raises(DecodeError, match=r"topicId at offset 0: id 'AAAA' holds 3 bytes"):
+        TopicRecord.from_json({"name": "a", "topicId": "AAAA"}, 0)
