@@ -69,6 +69,9 @@ NodeEffect = (
 
 OURSELVES = Peer(listener="")
 
+NOTICEABLE_PAUSE_MS = 100
+"""A Tick that comes this much late says that the process stood still: paused, swapped out, or overloaded."""
+
 
 class Forwarded(msgspec.Struct, frozen=True):
     """The token of a request that came inside a broker's Envelope."""
@@ -147,6 +150,7 @@ class Node:
                 self._snapshots.finished()
                 self._drive(event)
             case raft_events.Tick():
+                self._notice_pause()
                 self._drive(event)
                 self._run_periodic_tasks()
                 self._answer_consumers()
@@ -154,6 +158,11 @@ class Node:
             case _:
                 self._drive(event)
         return self._effects
+
+    def _notice_pause(self) -> None:
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is not None and self._now.monotonic_ms - deadline_ms >= NOTICEABLE_PAUSE_MS:
+            self.state.sessions.forgive(self._now.monotonic_ms - deadline_ms)
 
     # Raft: events in, effects out; those that concern the controller are acted on after all are passed on,
     # so that whatever the controller appends comes after whatever the core appended.

@@ -87,6 +87,12 @@ class BrokerSessions:
             return False
         return not self._is_stale(session.last_contact_ms, now_ms)
 
+    def forgive(self, pause_ms: int) -> None:
+        """This process itself stood still for so long: silence meanwhile is no broker's fault (KAFKA-15019)."""
+        for session in self._sessions.values():
+            if session.last_contact_ms is not None:
+                session.last_contact_ms += pause_ms
+
     def stale_brokers(self, now_ms: int) -> list[tuple[int, int]]:
         """(broker id, epoch) of the sessions that timed out, longest silent first."""
         stale = [

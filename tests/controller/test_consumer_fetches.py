@@ -4,7 +4,9 @@ from kraft_wire.protocol.messages.fetch_request import FetchRequest
 
 
 def _parked(token: str, *, offset: int = 10, deadline_ms: int = 500) -> ParkedFetch:
-    request = ApiRequest(token, api_key=1, version=11, request=FetchRequest(), peer=Peer(listener="CONTROLLER"))
+    request = ApiRequest(
+        token, api_key=1, version=11, request=FetchRequest(), peer=Peer(listener="CONTROLLER")
+    )
     return ParkedFetch(request, offset, deadline_ms)
 
 
