@@ -2,7 +2,8 @@
 
 ``load_server_config`` reads what ``kraft-wire server`` needs; ``load_node_config`` the part that formatting a
 folder needs, which Kafka's brokers have too. Everything that is wrong with a file is told at once, in one
-``ConfigError``. Keys without an effect here, and keys that Kafka itself ignores, become ``warnings``.
+``ConfigError``. Keys without an effect here, and keys that Kafka itself ignores, become ``warnings``: a field
+exists only for a key that something heeds.
 """
 
 from __future__ import annotations
@@ -54,18 +55,12 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuorumSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """controller.quorum.*: one field a key, without the prefix. Nothing waits for ``append_linger_ms``."""
+    """controller.quorum.*: one field a key, without the prefix."""
 
     bootstrap_servers: tuple[tuple[str, int], ...] = ()
     election_timeout_ms: int = 1000
     election_backoff_max_ms: int = 1000
     fetch_timeout_ms: int = 2000
-    request_timeout_ms: int = 2000
-    retry_backoff_ms: int = 20
-    append_linger_ms: int = 25
-    auto_join_enable: bool = False
-    fetch_max_bytes: int = 1024 * 1024
-    fetch_snapshot_max_bytes: int = 1024 * 1024
 
 
 class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +68,7 @@ class SocketSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     socket_request_max_bytes: int = 100 * 1024 * 1024
     socket_listen_backlog_size: int = 50
-    socket_send_buffer_bytes: int = 100 * 1024
-    socket_receive_buffer_bytes: int = 100 * 1024
     connections_max_idle_ms: int = 600_000
-    max_connections: int = 2**31 - 1
-    queued_max_requests: int = 500
-    queued_max_request_bytes: int = -1
 
 
 class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +77,6 @@ class MetadataLogSettings(msgspec.Struct, frozen=True, kw_only=True):
     metadata_log_segment_bytes: int = 1024 * 1024 * 1024
     metadata_log_segment_ms: int = 604_800_000
     internal_metadata_log_segment_bytes: int | None = None
-    internal_metadata_delete_delay_millis: int = 60_000
 
     @property
     def segment_bytes(self) -> int:
@@ -226,9 +215,6 @@ def _check_quorum(reader: ConfigReader) -> None:
 
 
 def _check_limits(reader: ConfigReader) -> None:
-    queued_bytes = reader.get_int("queued.max.request.bytes")
-    if 0 < queued_bytes < reader.get_int("socket.request.max.bytes"):
-        reader.problem(f"queued.max.request.bytes={queued_bytes}: must be at least socket.request.max.bytes")
     for key, minimum in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
         if reader.is_set(key) and reader.get_int(key) < minimum:
             reader.problem(f"{key}={reader.get_int(key)}: must be at least {minimum}")

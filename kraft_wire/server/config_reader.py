@@ -9,6 +9,10 @@ from kraft_wire.controller.config_types import ConfigKey, InvalidConfigValue, Va
 
 KEYS: Mapping[str, ConfigKey] = {key.name: key for key in (*BROKER, *BROKER_DYNAMIC_ONLY)}
 
+TOPIC_DEFAULTS = frozenset(synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms)
+GROUP_LIMITS = ("group.consumer.", "group.share.", "group.streams.")
+"""These keys count as well, though nobody asks for them here: topics and groups are checked against them."""
+
 EQUIVALENT_KEYS = (("node.id", "broker.id"),)
 """Older names that stand in where the newer key is not set."""
 
@@ -93,8 +97,9 @@ class ConfigReader:
 
     def note_unused_keys(self) -> None:
         """Warn of keys that nothing asked for, and refuse those that must not be ignored."""
-        used = self._used | {synonym.name for synonyms in TOPIC_SYNONYMS.values() for synonym in synonyms}
-        for name in sorted(self._properties.keys() - used):
+        for name in sorted(self._properties.keys() - self._used - TOPIC_DEFAULTS):
+            if name in KEYS and name.startswith(GROUP_LIMITS):
+                continue
             if name in REFUSED_KEYS and self._properties[name].strip():
                 self.problem(f"{name} is not supported: {REFUSED_KEYS[name]}; remove it")
             elif name in KEYS or name in KNOWN_ELSEWHERE or name.startswith(KNOWN_PREFIXES):

@@ -80,7 +80,6 @@ def test_values_reach_the_settings() -> None:
             "num.partitions": " 7 ",
             "delete.topic.enable": "FALSE",
             "controller.quorum.election.timeout.ms": "123",
-            "controller.quorum.auto.join.enable": "true",
             "socket.request.max.bytes": "4096",
             "internal.metadata.log.segment.bytes": "10000",
             "metadata.log.dir": "/meta",
@@ -93,7 +92,6 @@ def test_values_reach_the_settings() -> None:
     assert config.settings.metadata_max_retention_bytes == -1
     assert config.settings.static_configs["num.partitions"] == " 7 "
     assert config.quorum.election_timeout_ms == 123
-    assert config.quorum.auto_join_enable is True
     assert config.sockets.socket_request_max_bytes == 4096
     assert config.metadata_log.segment_bytes == 10_000
     assert config.metadata_log_dir == "/meta"
@@ -190,10 +188,6 @@ def test_one_problem_is_one_line() -> None:
             {"controller.quorum.bootstrap.servers": "h"},
             "controller.quorum.bootstrap.servers: 'h' is not host:port",
         ),
-        (
-            {"queued.max.request.bytes": "5"},
-            "queued.max.request.bytes=5: must be at least socket.request.max.bytes",
-        ),
         ({"log.roll.ms": "0"}, "log.roll.ms=0: must be at least 1"),
         ({"log.retention.hours": "0"}, "log.retention.hours=0: must be at least 1, or negative for no limit"),
         ({"delete.topic.enable": "yes"}, "delete.topic.enable=yes: must be true or false"),
@@ -225,12 +219,15 @@ def test_keys_without_effect_become_warnings() -> None:
             "retention.ms": "5",
             "log.retention.ms": "5",
             "min.insync.replicas": "2",
+            "group.consumer.max.session.timeout.ms": "70000",
             "config.providers": "",
+            "controller.quorum.append.linger.ms": "5",
         },
         "f",
     )
     assert config.warnings == (
         "config.providers has no effect: kraft-wire does not use this key of Kafka's",
+        "controller.quorum.append.linger.ms has no effect: kraft-wire does not use this key of Kafka's",
         "listener.name.controller.ssl.keystore.location has no effect: "
         "kraft-wire does not use this key of Kafka's",
         "num.io.threads has no effect: kraft-wire does not use this key of Kafka's",
