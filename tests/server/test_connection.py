@@ -1,0 +1,218 @@
+"""One connection: order, back-pressure, and what a bad peer costs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+import pytest
+import trio
+import trio.testing
+
+from kraft_wire.controller.requests import ApiRequest
+from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.framing import FrameReader, frame
+from kraft_wire.protocol.headers import decode_response, encode_request
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
+from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.server.connection import MAX_PIPELINED, Connection, Limits, Slot
+
+HEARTBEAT = BrokerHeartbeatRequest.API_KEY
+MAX_FRAME_BYTES = 10_000
+
+
+class Peer:
+    """The client's end of a connection, and what the server's end was asked."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+        self.submitted: list[ApiRequest] = []
+        self.abandoned: list[Slot] = []
+        self._frames = FrameReader(1 << 20)
+
+    async def send(self, correlation_id: int, message: Message, version: int) -> None:
+        await self.stream.send_all(
+            frame(encode_request(message.API_KEY, version, correlation_id, "peer", message))
+        )
+
+    async def heartbeats(self, count: int) -> None:
+        for number in range(count):
+            await self.send(number, BrokerHeartbeatRequest(broker_id=number), 1)
+
+    async def wait_for_requests(self, count: int) -> None:
+        await _until(lambda: len(self.submitted) >= count)
+
+    def answer(self, number: int, response: Message) -> None:
+        cast(Slot, self.submitted[number].token).answer(response)
+
+    async def receive(self, api_key: int, version: int) -> tuple[int, Message]:
+        while (whole := self._frames.next_frame()) is None:
+            data = await self.stream.receive_some()
+            assert data, "the server closed the connection"
+            self._frames.feed(data)
+        return decode_response(api_key, version, whole)
+
+    async def is_closed(self) -> bool:
+        """Wait for the server to close; what it still sends is dropped."""
+        try:
+            while await self.stream.receive_some():
+                pass
+        except trio.BrokenResourceError:
+            pass
+        return True
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(10):
+        while not condition():
+            await trio.sleep(0.001)
+
+
+@asynccontextmanager
+async def connected(max_idle_ms: int = 60_000) -> AsyncIterator[Peer]:
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with listener, trio.open_nursery() as nursery:
+        client = await trio.open_tcp_stream("127.0.0.1", listener.socket.getsockname()[1])
+        peer = Peer(client)
+        server = await listener.accept()
+        limits = Limits(MAX_FRAME_BYTES, max_idle_ms)
+        connection = Connection(server, "CONTROLLER", limits, peer.submitted.append, peer.abandoned.append)
+        nursery.start_soon(connection.run)
+        with trio.fail_after(20):
+            async with client:
+                yield peer
+        nursery.cancel_scope.cancel()
+
+
+async def test_responses_leave_in_the_order_of_requests() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(3)
+        await peer.wait_for_requests(3)
+        for number in (2, 0, 1):
+            peer.answer(number, BrokerHeartbeatResponse(throttle_time_ms=number))
+        received = [await peer.receive(HEARTBEAT, 1) for _ in range(3)]
+    assert [correlation_id for correlation_id, _ in received] == [0, 1, 2]
+    assert [cast(BrokerHeartbeatResponse, body).throttle_time_ms for _, body in received] == [0, 1, 2]
+
+
+async def test_requests_past_the_pipeline_wait_for_a_response_to_leave() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(MAX_PIPELINED + 10)
+        await peer.wait_for_requests(MAX_PIPELINED)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(peer.submitted) == MAX_PIPELINED
+        peer.answer(0, BrokerHeartbeatResponse())
+        await peer.wait_for_requests(MAX_PIPELINED + 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(peer.submitted) == MAX_PIPELINED + 1
+
+
+async def test_a_frame_may_come_byte_by_byte() -> None:
+    async with connected() as peer:
+        request = BrokerHeartbeatRequest(broker_id=7)
+        for byte in frame(encode_request(HEARTBEAT, 1, 5, "peer", request)):
+            await peer.stream.send_all(bytes([byte]))
+        await peer.wait_for_requests(1)
+    assert cast(BrokerHeartbeatRequest, peer.submitted[0].request).broker_id == 7
+    assert peer.submitted[0].peer.client_id == "peer"
+    assert peer.submitted[0].peer.listener == "CONTROLLER"
+
+
+async def test_api_versions_of_the_future_is_answered_at_version_0() -> None:
+    async with connected() as peer:
+        await peer.send(9, ApiVersionsRequest(client_software_name="x", client_software_version="1"), 4)
+        future = bytearray(frame(encode_request(18, 4, 10, "peer", ApiVersionsRequest())))
+        future[6:8] = (99).to_bytes(2, "big")
+        await peer.stream.send_all(future)
+        await peer.wait_for_requests(2)
+        assert peer.submitted[1].version == 99
+        peer.answer(0, ApiVersionsResponse())
+        peer.answer(1, ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        await peer.receive(18, 4)
+        correlation_id, body = await peer.receive(18, 0)
+    assert correlation_id == 10
+    assert cast(ApiVersionsResponse, body).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def _request_of(api_key: int, version: int, body: bytes = b"") -> bytes:
+    header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + bytes(4) + b"\x00\x01x\x00"
+    return frame(header + body)
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        ((MAX_FRAME_BYTES + 1).to_bytes(4, "big"), str(MAX_FRAME_BYTES)),
+        ((-1).to_bytes(4, "big", signed=True), "-1"),
+        (frame(b""), "RequestHeader"),
+        (frame(b"\x00\x3f"), "RequestHeader"),
+        (_request_of(32_000, 0), "32000"),
+        (_request_of(HEARTBEAT, 57), "57"),
+        (_request_of(HEARTBEAT, 1, b"\x00"), "BrokerHeartbeatRequest"),
+        (frame(b"\xff" * 64), "-1"),
+    ],
+    ids=[
+        "oversized frame",
+        "negative frame",
+        "empty frame",
+        "cut header",
+        "unknown API",
+        "unknown version",
+        "cut body",
+        "garbage",
+    ],
+)
+async def test_a_bad_request_costs_the_connection_and_is_told_with_the_peer(
+    sent: bytes, complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with connected() as peer:
+        await peer.stream.send_all(sent)
+        assert await peer.is_closed()
+        assert peer.submitted == []
+        address = "{}:{}".format(*peer.stream.socket.getsockname())
+    (record,) = caplog.records
+    fields = record.__dict__["fields"]
+    assert fields["peer"] == address
+    assert complaint in fields["error"]
+
+
+async def test_what_came_before_a_bad_request_is_abandoned_with_the_connection() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(2)
+        await peer.wait_for_requests(2)
+        peer.answer(1, BrokerHeartbeatResponse())
+        await peer.stream.send_all(_request_of(32_000, 0))
+        assert await peer.is_closed()
+        assert peer.abandoned == [peer.submitted[0].token]
+
+
+async def test_a_peer_that_leaves_abandons_its_requests() -> None:
+    async with connected() as peer:
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        await peer.stream.aclose()
+        await _until(lambda: bool(peer.abandoned))
+        assert peer.abandoned == [peer.submitted[0].token]
+        peer.answer(0, BrokerHeartbeatResponse())
+
+
+async def test_a_silent_connection_is_closed() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        assert await peer.is_closed()
+
+
+async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
+        await trio.sleep(0.1)
+        peer.answer(0, BrokerHeartbeatResponse())
+        correlation_id, _ = await peer.receive(HEARTBEAT, 1)
+        assert correlation_id == 0
+        assert await peer.is_closed()
