@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import Struct
 from typing import BinaryIO
 
-from kraft_wire.cli.dump_segment import READ_BUFFER_BYTES, read_batches
+from kraft_wire.cli.dump_segment import READ_BUFFER_BYTES, absolute_path, read_batches
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.log.batch import BatchHeader
 from kraft_wire.log.errors import CorruptBatch
@@ -27,7 +27,7 @@ class IndexErrors:
         self._times: dict[str, dict[str, list[str]]] = {}
 
     def wrong_offset(self, path: str, index_offset: int, log_offset: int) -> None:
-        self._mismatches.setdefault(_absolute(path), {})[index_offset] = log_offset
+        self._mismatches.setdefault(absolute_path(path), {})[index_offset] = log_offset
 
     def wrong_time(self, path: str, index_time: int, log_time: int) -> None:
         line = f"  Index timestamp: {index_time}, log timestamp: {log_time}"
@@ -52,7 +52,7 @@ class IndexErrors:
                 yield from found
 
     def _note(self, title: str, path: str, line: str) -> None:
-        self._times.setdefault(title, {}).setdefault(_absolute(path), []).append(line)
+        self._times.setdefault(title, {}).setdefault(absolute_path(path), []).append(line)
 
 
 def dump_offset_index(path: str, errors: IndexErrors, *, quiet: bool) -> Iterator[str]:
@@ -132,7 +132,3 @@ def _find_batch(segment: BinaryIO, position: int, offset: int) -> BatchHeader | 
     except CorruptBatch as error:
         raise CommandError(f"{segment.name}: behind byte {position}: {error.reason}") from error
     return None
-
-
-def _absolute(path: str) -> str:
-    return str(Path(path).absolute())

@@ -32,7 +32,7 @@ class OffsetGaps:
 
     def note(self, path: str, last_offset: int, offset: int) -> None:
         if offset != last_offset + 1:
-            self._gaps.setdefault(str(Path(path).absolute()), {})[last_offset] = offset
+            self._gaps.setdefault(absolute_path(path), {})[last_offset] = offset
 
     def lines(self) -> Iterator[str]:
         for path, pairs in self._gaps.items():
@@ -84,6 +84,11 @@ def read_batches(file: BinaryIO, end: int, position: int = 0) -> Iterator[tuple[
 def is_valid(batch: Batch) -> bool:
     """Whether the batch's checksum is that of its bytes."""
     return int(google_crc32c.value(batch.data[_CRC_START:])) == batch.header.crc
+
+
+def absolute_path(path: str) -> str:
+    """The path with the working directory before it, and otherwise as it was given, as Java makes it."""
+    return path if path.startswith("/") else f"{Path.cwd()}/{path}"
 
 
 def _title(path: str) -> str:
