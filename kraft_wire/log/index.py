@@ -25,6 +25,7 @@ class SegmentIndex:
     """Both indexes of one segment, in memory; fed with every batch in order."""
 
     __slots__ = (
+        "_last_offset",
         "_last_positions",
         "_max_timestamp",
         "_max_timestamp_offset",
@@ -37,7 +38,8 @@ class SegmentIndex:
         self.base_offset = base_offset
         self._offsets = array("q")
         self._last_positions = array("q")
-        self._times: list[tuple[int, int]] = []
+        self._times: list[tuple[int, int, int]] = []  # timestamp, its offset, the last offset seen by then
+        self._last_offset = base_offset - 1
         self._max_timestamp = _NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
 
@@ -52,6 +54,7 @@ class SegmentIndex:
 
     def add(self, last_offset: int, max_timestamp: int, position: int) -> tuple[bytes, bytes]:
         """Take in the batch at ``position``; returns what it adds to the two files, mostly nothing."""
+        self._last_offset = last_offset
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
@@ -65,7 +68,7 @@ class SegmentIndex:
         """What the time index needs for it to end with the largest timestamp; empty where it does already."""
         if self._max_timestamp <= (self._times[-1][0] if self._times else _NO_TIMESTAMP):
             return b""
-        self._times.append((self._max_timestamp, self._max_timestamp_offset))
+        self._times.append((self._max_timestamp, self._max_timestamp_offset, self._last_offset))
         return TIME_ENTRY.pack(self._max_timestamp, self._max_timestamp_offset - self.base_offset)
 
     def position_before(self, offset: int) -> int:
@@ -81,10 +84,10 @@ class SegmentIndex:
         """
         keep = bisect_left(self._offsets, offset)
         del self._offsets[keep:], self._last_positions[keep:]
-        while self._times and self._times[-1][1] >= offset:
+        while self._times and self._times[-1][2] >= offset:
             self._times.pop()
-        last = self._times[-1] if self._times else (_NO_TIMESTAMP, self.base_offset)
-        self._max_timestamp, self._max_timestamp_offset = last
+        last = self._times[-1] if self._times else (_NO_TIMESTAMP, self.base_offset, 0)
+        self._max_timestamp, self._max_timestamp_offset, _ = last
 
     def offset_file(self) -> bytes:
         """The whole .index file."""
@@ -93,7 +96,7 @@ class SegmentIndex:
 
     def time_file(self) -> bytes:
         """The whole .timeindex file."""
-        return b"".join(TIME_ENTRY.pack(time, offset - self.base_offset) for time, offset in self._times)
+        return b"".join(TIME_ENTRY.pack(time, offset - self.base_offset) for time, offset, _ in self._times)
 
 
 def read_offset_entries(data: bytes) -> list[tuple[int, int]]:

@@ -109,7 +109,7 @@ class MetadataLog:
         """Flush what was found, and write anew what is derived from it and says something else."""
         for segment in self._segments:
             if segment is not self._segments[-1]:
-                segment.close_index()
+                segment.index.close()
             segment.write_indexes()
             segment.flush()
         path = self.folder / EPOCH_CHECKPOINT

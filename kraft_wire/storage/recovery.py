@@ -103,7 +103,7 @@ def recover(
             problem = _scan(segment, chain)
             if problem is not None:
                 judge(segments[number:], problem, chain.next_offset, durable_floor)
-                torn = _cut(segments, number, problem, disk)
+                torn = _cut(segments, number, chain.next_offset, problem, disk)
                 return Recovered(segments, chain.epochs, torn)
         if chain.next_offset < durable_floor:
             last = segments[-1]
@@ -180,17 +180,17 @@ def _is_whole_batch(segment: Segment, position: int, end: int) -> bool:
     return is_intact(read_at(segment.fd, position, size_bytes))
 
 
-def _cut(segments: list[Segment], number: int, problem: CorruptBatch, disk: Disk) -> TornTail:
-    """Let the log end where the segment of this number stops making sense."""
+def _cut(
+    segments: list[Segment], number: int, end_offset: int, problem: CorruptBatch, disk: Disk
+) -> TornTail:
+    """Let the log end at ``end_offset``, where the segment of this number stops making sense."""
     torn = segments[number]
-    lost = torn.file_size_bytes() - torn.size_bytes
-    while len(segments) > number + 1:
-        later = segments.pop()
-        lost += later.file_size_bytes()
-        later.remove()
-    if torn.base_offset != torn.end_offset or number == 0:
+    lost = sum(segment.file_size_bytes() for segment in segments[number:]) - torn.size_bytes
+    report = TornTail(torn.path, torn.size_bytes, end_offset, lost, problem.reason)
+    keep = number + 1 if torn.end_offset == end_offset else number
+    while len(segments) > keep:
+        segments.pop().remove()
+    if keep > number:
         disk.truncate(torn.fd, torn.size_bytes, torn.path)
         torn.flush()
-    else:
-        segments.pop().remove()
-    return TornTail(torn.path, torn.size_bytes, torn.end_offset, lost, problem.reason)
+    return report
