@@ -29,9 +29,9 @@ def _app(name: str, help: str) -> App:
         name,
         help=help,
         version=_version,
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), show_default=False),
         result_action="return_value",
-        help_format="plaintext",
+        help_format="markdown",
     )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.cli.formatting import format_node
 from kraft_wire.cli.storage_format import only_voter
-from kraft_wire.cli.storage_random_uuid import random_uuid
 from kraft_wire.metadata.features import initial_levels
 from kraft_wire.server.config import node_config, server_config
+from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import configure, level_from_environment
 from kraft_wire.storage.errors import NotFormatted
 from kraft_wire.storage.folder import read_meta_properties
@@ -45,9 +45,9 @@ def dev(
         Where to keep all of it; what is there already is used again. Without it a temporary folder is made,
         and removed in the end.
     port
-        The controller's port on 127.0.0.1. 0 takes a free one.
+        The controller's port on 127.0.0.1, 9093 by default. 0 takes a free one.
     broker_port
-        The port that the broker is to have.
+        The port that the broker is to have, 9092 by default.
     log_level
         debug, info, warning or error. Without it KRAFT_WIRE_LOG_LEVEL counts, then info.
     """
@@ -116,7 +116,7 @@ def _format(controller: Mapping[str, str], broker: Mapping[str, str]) -> None:
     try:
         cluster_id = read_meta_properties(Path(nodes[0].metadata_log_dir)).cluster_id
     except NotFormatted:
-        cluster_id = str(random_uuid())
+        cluster_id = str(SystemEntropy().uuid())
     for node in nodes:
         voters = [only_voter(node)] if node.is_controller else []
         format_node(node, cluster_id, initial_levels(), voters, ignore_formatted=True)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from kraft_wire.cli.dump_index import IndexErrors, dump_offset_index, dump_time_index
 from kraft_wire.cli.dump_segment import OffsetGaps, dump_segment
@@ -26,7 +23,7 @@ def dump_log(
     deep_iteration: bool = False,
     skip_record_metadata: bool = False,
     verify_index_only: bool = False,
-    max_bytes: Annotated[int, Parameter(show_default=False)] = DEFAULT_MAX_BYTES,
+    max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> int:
     """Print what files of a metadata log hold, as Kafka's kafka-dump-log does.
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kraft_wire.cli.storage_random_uuid import random_uuid
 from kraft_wire.metadata.features import KRAFT_VERSION, level_records
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
@@ -14,6 +13,7 @@ from kraft_wire.protocol.metadata_record import encode_metadata_record
 from kraft_wire.raft.voters import ReplicaKey, Voter, VoterSet, endpoints_of, voter_set
 from kraft_wire.server.config import NodeConfig
 from kraft_wire.server.config_endpoints import InitialController
+from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.storage.format import Checkpoint, FormatPlan, format_folders
 
 
@@ -35,7 +35,7 @@ def format_node(
         node_id=node.node_id,
         directories=[Path(directory) for directory in node.directories],
         metadata_dir=Path(node.metadata_log_dir),
-        new_directory_id=random_uuid,
+        new_directory_id=SystemEntropy().uuid,
         directory_id=own.directory_id if own is not None else None,
         checkpoint=_checkpoint(node, levels, voters) if node.is_controller else None,
         ignore_formatted=ignore_formatted,

@@ -11,12 +11,12 @@ from cyclopts import Parameter
 
 from kraft_wire.cli.errors import EXIT_OK, CommandError
 from kraft_wire.cli.formatting import format_node
-from kraft_wire.cli.storage_random_uuid import random_uuid
 from kraft_wire.cli.storage_versions import parse_feature_level
 from kraft_wire.metadata.features import METADATA_VERSION, initial_levels
 from kraft_wire.metadata.version import name_of, parse_release_version
 from kraft_wire.server.config import NodeConfig, load_node_config
 from kraft_wire.server.config_endpoints import BadAddress, InitialController, parse_initial_controllers
+from kraft_wire.server.entropy import SystemEntropy
 
 STANDALONE = "--standalone"
 INITIAL = "--initial-controllers"
@@ -32,9 +32,9 @@ def storage_format(
     initial_controllers: Annotated[str | None, Parameter(alias="-I")] = None,
     no_initial_controllers: Annotated[bool, Parameter(alias="-N")] = False,
     release_version: Annotated[str | None, Parameter(alias="-r")] = None,
-    feature: Annotated[Sequence[str], Parameter(alias="-f", show_default=False)] = (),
+    feature: Annotated[Sequence[str], Parameter(alias="-f")] = (),
     ignore_formatted: Annotated[bool, Parameter(alias="-g")] = False,
-    add_scram: Annotated[Sequence[str], Parameter(alias="-S", show_default=False)] = (),
+    add_scram: Annotated[Sequence[str], Parameter(alias="-S")] = (),
 ) -> int:
     """Format the folders of a controller or a broker, as Kafka's kafka-storage does.
 
@@ -138,7 +138,8 @@ def only_voter(node: NodeConfig) -> InitialController:
     if not node.advertised_listeners:
         raise CommandError("none of controller.listener.names is in listeners")
     endpoint = node.advertised_listeners[0]
-    return InitialController(node.node_id, endpoint.host or "localhost", endpoint.port, random_uuid())
+    host = endpoint.host or "localhost"
+    return InitialController(node.node_id, host, endpoint.port, SystemEntropy().uuid())
 
 
 def _parse_voters(text: str) -> tuple[InitialController, ...]:
