@@ -47,6 +47,7 @@ class Cluster:
         self.tool_server = tools
         self.cluster_id = random_cluster_id()
         self.broker_jars = find_jars(broker_version)
+        self.controller_properties = controller_properties
         self.controller = make_controller(workspace, tools, controller_kind, controller_properties)
         self.brokers: dict[int, JvmBroker] = {}
         self.clients: dict[str, AdminClient] = {}
@@ -84,9 +85,10 @@ class Cluster:
     def hand_over(self, to: ControllerKind) -> None:
         """Stop the controller and start one of the other kind in its place, on its folder."""
         self.controller.stop()
-        successor = make_controller(self.workspace, self.tool_server, to)
-        successor.take_over(self.controller)
-        self.controller = successor
+        port = self.controller.port
+        self.controller = make_controller(
+            self.workspace, self.tool_server, to, self.controller_properties, port
+        )
         self.controller.start()
         self.controller.wait_until_ready()
 
@@ -107,11 +109,12 @@ def make_controller(
     tools: ToolServer,
     kind: ControllerKind,
     extra_properties: Mapping[str, str] | None = None,
+    port: int | None = None,
 ) -> JvmController | OurController:
     """A controller that is neither formatted nor started."""
     if kind == "java":
-        return JvmController(workspace, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, extra_properties)
-    return OurController(workspace, CONTROLLER_ID, extra_properties)
+        return JvmController(workspace, CONTROLLER_ID, find_jars(NEWEST_KAFKA), tools, extra_properties, port)
+    return OurController(workspace, CONTROLLER_ID, extra_properties, port)
 
 
 def release_options(jars: KafkaJars) -> tuple[str, ...]:

@@ -23,14 +23,14 @@ EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
 class Node(ABC):
     """One node: its properties file, its data folder, and its process while it runs.
 
-    The port and the folder stay the same over restarts.
+    The port and the folder stay the same over restarts; an object of the same name and port is the same node.
     """
 
-    def __init__(self, workspace: Workspace, name: str, node_id: int) -> None:
+    def __init__(self, workspace: Workspace, name: str, node_id: int, port: int | None = None) -> None:
         self.workspace = workspace
         self.name = name
         self.node_id = node_id
-        self.port = free_port()
+        self.port = free_port() if port is None else port
         self.data_folder = workspace.folder / name / "data"
         self.properties_file = workspace.folder / name / "server.properties"
         self.process: ManagedProcess | None = None
@@ -63,12 +63,6 @@ class Node(ABC):
     def stop(self, timeout_s: float = 60.0) -> None:
         """SIGTERM and wait; raises ProcessFailed unless it ends as a graceful stop does."""
 
-    def take_over(self, other: Node) -> None:
-        """Be the node that ``other`` was: its address, its folder, its properties file. Before ``start``."""
-        self.port = other.port
-        self.data_folder = other.data_folder
-        self.properties_file = other.properties_file
-
     def kill(self) -> None:
         """SIGKILL and wait."""
         self.running_process.kill()
@@ -84,12 +78,18 @@ class JvmNode(Node):
     """A Java node of one Kafka version, broker or controller by its properties."""
 
     def __init__(
-        self, workspace: Workspace, name: str, node_id: int, jars: KafkaJars, tools: ToolServer, heap: str
+        self,
+        workspace: Workspace,
+        name: str,
+        node_id: int,
+        jars: KafkaJars,
+        tools: ToolServer,
+        port: int | None = None,
     ) -> None:
-        super().__init__(workspace, name, node_id)
+        super().__init__(workspace, name, node_id, port)
         self.jars = jars
         self._tools = tools
-        self.jvm_options: Sequence[str] = (f"-Xmx{heap}", *JVM_OPTIONS)
+        self.jvm_options: Sequence[str] = ("-Xmx256m", *JVM_OPTIONS)
 
     def format(self, cluster_id: str, *options: str) -> None:
         """kafka-storage format, with Kafka's own tool of the node's version."""
@@ -131,7 +131,7 @@ class JvmBroker(JvmNode):
         controller_address: str,
         log_dir_count: int = 1,
     ) -> None:
-        super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools, heap="256m")
+        super().__init__(workspace, f"broker-{node_id}", node_id, jars, tools)
         self.write_properties(
             {
                 "process.roles": "broker",
@@ -188,8 +188,9 @@ class JvmController(JvmNode):
         jars: KafkaJars,
         tools: ToolServer,
         extra_properties: Mapping[str, str] | None = None,
+        port: int | None = None,
     ) -> None:
-        super().__init__(workspace, f"controller-{node_id}", node_id, jars, tools, heap="256m")
+        super().__init__(workspace, f"controller-{node_id}", node_id, jars, tools, port)
         self.write_properties(
             controller_properties(node_id, self.address, self.data_folder, extra_properties)
         )
@@ -203,9 +204,13 @@ class OurController(Node):
     """Our controller, alone in its quorum, run by the installed ``kraft-wire`` command."""
 
     def __init__(
-        self, workspace: Workspace, node_id: int, extra_properties: Mapping[str, str] | None = None
+        self,
+        workspace: Workspace,
+        node_id: int,
+        extra_properties: Mapping[str, str] | None = None,
+        port: int | None = None,
     ) -> None:
-        super().__init__(workspace, f"controller-{node_id}", node_id)
+        super().__init__(workspace, f"controller-{node_id}", node_id, port)
         if not COMMAND.exists():
             raise MissingComponent(f"{COMMAND} is not there: run `make venv`")
         self.write_properties(
