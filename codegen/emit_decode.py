@@ -343,11 +343,8 @@ class _Decoder:
         if tagged:
             # Null is 0 here; what is above 127 may be negative, and is for the careful codec.
             self.refuse("if size > 127")
-        is_null = "size == 0" if tagged else "size > 127"
-        with self.out.block(f"if {is_null}" + (f" and {null}" if null else "")):
+        with self.out.block("if size == 0" if tagged else "if size > 127"):
             self.out.add(f"{name} = None")
-        if null:
-            self.refuse(f"elif {is_null}")
         checked = self.checked
         with self.out.block("else"):
             value = self.structure(struct)

@@ -334,7 +334,6 @@ class _Encoder:
         self.flush()
         self.made_list = self.made_list or self.target == "out"
         with self.out.block(f"if {member} is None"):
-            self.allow_null(null)
             self.out.add(f"{self.target}.append({null_marker})")
         with self.out.block("else"):
             self.fixed("B", "1")

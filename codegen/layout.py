@@ -95,6 +95,10 @@ def intervals(plan: MessagePlan) -> list[Interval]:
     changes = [change for field in fields for change in _changes(field) if change in versions]
     cuts = {plan.flexible_from, max(changes, default=versions.low)}
     cuts |= {field.flexible_from for field in fields}
+    # A struct that may be null is preceded by a byte that it otherwise lacks.
+    for field in fields:
+        if field.type.is_struct and not field.type.is_array and not field.nullable.empty:
+            cuts |= {field.nullable.low, field.nullable.high + 1}
     starts = sorted({versions.low} | {cut for cut in cuts if cut in versions})
     ends = [start - 1 for start in starts[1:]] + [versions.high]
     found = [

@@ -1,0 +1,264 @@
+"""Generated code for what Kafka's own schemas lack: every type, nullable tags, overrides, odd defaults."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from random_messages import random_message
+from schema_samples import field, generated, message
+
+from codegen.emit import emit_module
+from codegen.kafka_json import parse
+from codegen.plan import plan
+from kraft_wire.protocol.errors import DecodeError, EncodeError, ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.message import decode_message_carefully, encode_message_carefully
+from kraft_wire.protocol.uuid import Uuid
+
+PRIMITIVES = (
+    "bool", "int8", "int16", "uint16", "int32", "uint32", "int64", "float64", "uuid", "string", "bytes",
+)  # fmt: skip
+NULLABLE = ("string", "bytes", "records")
+
+
+def tagged(**changes: Any) -> dict[str, Any]:
+    """A field that is tagged from version 2 on."""
+    return field(**({"tag": 0, "versions": "2+", "taggedVersions": "2+"} | changes))
+
+
+def everything() -> dict[str, Any]:
+    """A message with every type in every place that it can have."""
+    fields = [field(name=f"Plain{kind.title()}", type=kind) for kind in (*PRIMITIVES, "records")]
+    fields += [field(name=f"Many{kind.title()}", type=f"[]{kind}") for kind in PRIMITIVES]
+    fields += [
+        field(name=f"Late{kind.title()}", type=kind, versions="1-2", ignorable=True) for kind in PRIMITIVES
+    ]
+    fields += [field(name=f"None{kind.title()}", type=kind, nullableVersions="1+") for kind in NULLABLE]
+    fields += [
+        field(name=f"NoMany{kind.title()}", type=f"[]{kind}", nullableVersions="0-2") for kind in PRIMITIVES
+    ]
+    part = [field(name="Number"), field(name="Text", type="string", versions="1+", ignorable=True)]
+    fields += [
+        field(name="One", type="Part", fields=part),
+        field(name="Maybe", type="MaybePart", nullableVersions="1+", fields=part),
+        field(name="Several", type="[]SeveralPart", nullableVersions="0+", default="null", fields=part),
+    ]
+    fields += [
+        field(
+            name=f"Tagged{kind.title()}",
+            type=kind,
+            versions="2+",
+            tag=tag,
+            taggedVersions="2+",
+            ignorable=True,
+        )
+        for tag, kind in enumerate(PRIMITIVES)
+    ]
+    count = len(PRIMITIVES)
+    fields += [
+        tagged(name="TagMany", type="[]int16", tag=count, nullableVersions="2+"),
+        tagged(name="TagOne", type="TagPart", tag=count + 1, taggedVersions="3+", fields=part),
+        tagged(name="TagMaybe", type="TagMaybePart", tag=count + 2, nullableVersions="2+", fields=part),
+        tagged(
+            name="TagNone",
+            type="TagNonePart",
+            tag=count + 3,
+            nullableVersions="2+",
+            default="null",
+            fields=part,
+        ),
+    ]
+    return message(name="EverythingRequest", validVersions="0-4", fields=fields)
+
+
+EVERYTHING = generated(everything()).EverythingRequest
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_everything_is_written_and_read(version: int) -> None:
+    random = Random(version)
+    for _ in range(40):
+        value = random_message(random, EVERYTHING, version)
+        raw = value.encode(version)
+        assert EVERYTHING.decode(raw, version) == value
+        assert EVERYTHING.decode_from(b"-" + raw, version, 1) == (value, len(raw) + 1)
+        out: list[bytes] = []
+        encode_message_carefully(value, out, version)
+        assert b"".join(out) == raw
+        assert decode_message_carefully(EVERYTHING, raw, version, 0) == (value, len(raw))
+        assert EVERYTHING.from_json(value.to_json(version), version).to_json(version) == value.to_json(
+            version
+        )
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_everything_damaged_is_judged_alike(version: int) -> None:
+    random = Random(version)
+    for _ in range(20):
+        raw = bytearray(random_message(random, EVERYTHING, version).encode(version))
+        for _ in range(10):
+            damaged = raw[: random.randrange(len(raw))] if random.random() < 0.3 else raw.copy()
+            if damaged:
+                damaged[random.randrange(len(damaged))] = random.choice((0, 1, 127, 128, 255))
+            answers = []
+            for decode in (EVERYTHING.decode_from, lambda *rest: decode_message_carefully(EVERYTHING, *rest)):
+                try:
+                    answers.append(repr(decode(bytes(damaged), version, 0)))
+                except ProtocolError as error:
+                    answers.append(repr(error))
+            assert answers[0] == answers[1]
+
+
+class TestDefaults:
+    def test_they_are_the_schema_s(self) -> None:
+        fields = [
+            field(name="Hex", default="0x7fffffff"),
+            field(name="Minus", type="int64", default="-2"),
+            field(name="Yes", type="bool", default="True"),
+            field(name="Pi", type="float64", default="3.25"),
+            field(name="Id", type="uuid", default="AAAAAAAAAAAAAAAAAAAAAQ"),
+            field(name="Word", type="string", default='it\'s "so"'),
+            field(name="Nothing", type="string", default="null", nullableVersions="0+"),
+            field(name="Raw", type="bytes"),
+            field(name="Log", type="records"),
+            field(name="Part", type="Inner", fields=[field(default="5")]),
+            field(name="NoPart", type="Inner2", fields=[field()], nullableVersions="0+", default="null"),
+        ]
+        module = generated(message(name="DefaultsRequest", fields=fields))
+        value = module.DefaultsRequest()
+        assert value == module.DefaultsRequest(
+            2**31 - 1, -2, True, 3.25, Uuid.ONE, 'it\'s "so"', None, b"", None, module.Inner(5), None
+        )
+        assert module.DefaultsRequest(log=b"").encode(3)
+        with pytest.raises(EncodeError, match=r"DefaultsRequest\.log: is None"):
+            value.encode(3)
+
+    def test_instances_share_nothing(self) -> None:
+        module = generated(message(fields=[field(type="[]Part", fields=[field()])]))
+        module.SampleRequest().first.append(module.Part())
+        assert module.SampleRequest().first == []
+
+
+class TestTags:
+    def test_null_with_another_default_is_written(self) -> None:
+        node = tagged(type="string", nullableVersions="2+")
+        cls = generated(message(fields=[node])).SampleRequest
+        assert cls(None).encode(2) == b"\x01\x00\x01\x00"
+        assert cls.decode(b"\x01\x00\x01\x00", 2).first is None
+        assert cls("").encode(2) == b"\x00"
+
+    def test_an_empty_array_with_null_as_default_is_written(self) -> None:
+        node = field(
+            type="[]int8", tag=0, taggedVersions="2+", versions="2+", nullableVersions="2+", default="null"
+        )
+        cls = generated(message(fields=[node])).SampleRequest
+        assert cls(()).encode(2) == b"\x01\x00\x01\x01"
+        assert cls(None).encode(2) == b"\x00"
+
+    def test_nullable_structs_carry_a_byte_more(self) -> None:
+        node = tagged(type="Part", nullableVersions="2+", fields=[field(type="int8")])
+        module = generated(message(fields=[node]))
+        cls = module.SampleRequest
+        assert cls(module.Part(7)).encode(2) == b"\x01\x00\x03\x01\x07\x00"
+        assert cls(None).encode(2) == b"\x01\x00\x01\x00"
+        assert cls(module.Part()).encode(2) == b"\x00"
+        assert cls.decode(b"\x01\x00\x03\x05\x07\x00", 2) == cls(module.Part(7))
+        assert cls.decode(b"\x01\x00\x03\xff\xff\xff\xff\x0f", 2) == cls(None)
+
+    def test_not_a_number_is_never_the_default(self) -> None:
+        node = tagged(type="float64")
+        cls = generated(message(fields=[node])).SampleRequest
+        assert cls(float("nan")).encode(2)[:3] == b"\x01\x00\x08"
+        assert cls(-0.0).encode(2) == b"\x00"
+
+    def test_tags_are_written_in_their_order(self) -> None:
+        fields = [
+            tagged(name="B", type="int8", tag=1),
+            tagged(name="A", type="int8", tag=0),
+        ]
+        cls = generated(message(fields=fields)).SampleRequest
+        assert cls(b=1, a=2).encode(2) == b"\x02\x00\x01\x02\x01\x01\x01"
+
+    def test_a_field_that_becomes_tagged(self) -> None:
+        cls = generated(message(fields=[field(type="int8", tag=0, taggedVersions="3+")])).SampleRequest
+        assert [cls(5).encode(version) for version in range(4)] == [
+            b"\x05",
+            b"\x05",
+            b"\x05\x00",
+            b"\x01\x00\x01\x05",
+        ]
+        assert all(cls.decode(cls(5).encode(version), version) == cls(5) for version in range(4))
+
+    def test_a_tag_of_the_future(self) -> None:
+        node = tagged(type="int8", taggedVersions="9+", versions="9+")
+        cls = generated(message(fields=[node])).SampleRequest
+        with pytest.raises(DecodeError, match="tag 0 is not valid at version 3"):
+            cls.decode(b"\x01\x00\x01\x05", 3)
+
+
+class TestVersions:
+    def test_overrides_keep_the_old_style(self) -> None:
+        fields = [
+            field(name="Old", type="string", flexibleVersions="none"),
+            field(name="Late", type="string", flexibleVersions="3+"),
+        ]
+        cls = generated(message(fields=fields)).SampleRequest
+        assert cls("a", "b").encode(2) == b"\x00\x01a\x00\x01b\x00"
+        assert cls("a", "b").encode(3) == b"\x00\x01a\x02b\x00"
+        assert all(
+            cls.decode(cls("a", "b").encode(version), version) == cls("a", "b") for version in range(4)
+        )
+
+    def test_fields_come_and_go(self) -> None:
+        fields = [
+            field(name="Early", type="int8", versions="0-1"),
+            field(name="Middle", type="int8", versions="1-2", default="7", ignorable=True),
+            field(name="Late", type="int8", versions="3"),
+        ]
+        cls = generated(message(fields=fields, flexibleVersions="none")).SampleRequest
+        assert [cls().encode(version) for version in range(4)] == [b"\0", b"\0\7", b"\7", b"\0"]
+        assert cls(middle=9).encode(0) == b"\0"
+        with pytest.raises(UnsupportedVersion, match=r"SampleRequest\.early version 2"):
+            cls(early=1).encode(2)
+        with pytest.raises(UnsupportedVersion, match=r"SampleRequest\.late version 2"):
+            cls(late=1).encode(2)
+
+    def test_null_counts_as_a_value_where_it_is_not_the_default(self) -> None:
+        node = field(type="string", versions="1+", nullableVersions="1+")
+        cls = generated(message(fields=[node])).SampleRequest
+        with pytest.raises(UnsupportedVersion, match=r"SampleRequest\.first version 0"):
+            cls(None).encode(0)
+        assert cls("").encode(0) == b""
+
+    def test_a_message_without_versions_has_no_codec(self) -> None:
+        node = message(validVersions="none", flexibleVersions=None, fields=None)
+        cls = generated(node).SampleRequest
+        with pytest.raises(UnsupportedVersion, match="it has no version"):
+            cls.decode(b"", 0)
+        with pytest.raises(UnsupportedVersion, match="it has no version"):
+            cls().encode(0)
+
+    def test_order_and_duplicates_of_map_keys_are_kept(self) -> None:
+        part = [field(name="Key", type="int8", mapKey=True), field(name="Value", type="int8")]
+        module = generated(message(fields=[field(type="[]Part", fields=part)]))
+        value = module.SampleRequest([module.Part(2, 1), module.Part(1, 1), module.Part(2, 1)])
+        assert module.SampleRequest.decode(value.encode(3), 3) == value
+
+
+def test_documentation_says_what_the_schema_says() -> None:
+    fields = [
+        field(name="WaitTimeoutMs", versions="1+"),
+        field(name="MaxBytes", type="int64", tag=0, taggedVersions="2+", versions="2+", ignorable=True),
+        field(name="Names", type="[]string", nullableVersions="3+"),
+    ]
+    node = message(fields=fields)
+    text = emit_module(plan(parse(json.dumps(node), "sample")), "schemas/sample.json")
+    assert text.startswith(
+        "# Generated by `python -m codegen generate` from schemas/sample.json; do not edit.\n"
+    )
+    assert '"""SampleRequest: request, API key 900, versions 0 to 3, flexible from 2."""' in text
+    assert '"""int32, in milliseconds, versions 1 to 3."""' in text
+    assert '"""int64, in bytes, versions 2 to 3, tag 0, ignored where absent."""' in text
+    assert '"""[]string, versions 0 to 3, nullable at 3."""' in text

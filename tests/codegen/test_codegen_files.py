@@ -1,0 +1,214 @@
+"""Importing schemas out of jars, the committed schemas, and the comparison with committed code."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from codegen.__main__ import NEWEST_KAFKA, ROOT, SCHEMAS, main
+from codegen.errors import ImportFailed
+from codegen.generate import load_schemas, render, write
+from codegen.importer import JAR_FOLDERS, MANIFEST, import_schemas
+from codegen.naming import json_name, snake_case
+
+COMMITTED = ROOT / SCHEMAS / NEWEST_KAFKA
+SOURCE = """// Licensed to somebody
+// under some licence
+{
+  "apiKey": 5, "type": "request", "listeners": ["broker"], "name": "PokeRequest",
+  // Version 1 is new.
+  "validVersions": "0-1", "flexibleVersions": "1+", "latestVersionUnstable": false,
+  "commonStructs": [{ "name": "Spot", "versions": "0+", "fields": [
+    { "name": "X", "type": "int8", "versions": "0+", "about": "How far right." }]}],
+  "fields": [
+    { "name": "Spots", "type": "[]Spot", "versions": "0+", "about": "Where to poke." },
+    { "name": "Hard", "type": "bool", "versions": "1+", "default": false, "ignorable": true,
+      "about": "Whether it // hurts." }
+  ]
+}
+"""
+
+
+def make_jars(folder: Path, version: str = "9.9.9", source: str = SOURCE) -> None:
+    folder.mkdir(exist_ok=True)
+    for artifact, inside in JAR_FOLDERS.items():
+        with zipfile.ZipFile(folder / f"{artifact}-{version}.jar", "w") as jar:
+            jar.writestr("META-INF/other.json", "not a schema")
+            if artifact == "kafka-clients":
+                jar.writestr(inside + "PokeRequest.json", source)
+
+
+class TestImport:
+    def test_facts_are_kept_and_prose_is_not(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        target = tmp_path / "out"
+        assert import_schemas("9.9.9", target, tmp_path / "jars") == 1
+        text = (target / "PokeRequest.json").read_text()
+        assert json.loads(text) == {
+            "apiKey": 5,
+            "type": "request",
+            "name": "PokeRequest",
+            "validVersions": "0-1",
+            "flexibleVersions": "1+",
+            "listeners": ["broker"],
+            "commonStructs": [
+                {
+                    "name": "Spot",
+                    "versions": "0+",
+                    "fields": [{"name": "X", "type": "int8", "versions": "0+"}],
+                }
+            ],
+            "fields": [
+                {"name": "Spots", "type": "[]Spot", "versions": "0+"},
+                {"name": "Hard", "type": "bool", "versions": "1+", "default": False, "ignorable": True},
+            ],
+        }
+
+    def test_the_manifest_says_where_from(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+        manifest = json.loads((tmp_path / "out" / MANIFEST).read_text())
+        assert manifest["kafka"] == "9.9.9"
+        assert [jar["jar"] for jar in manifest["jars"]] == [
+            f"{artifact}-9.9.9.jar" for artifact in JAR_FOLDERS
+        ]
+        assert manifest["jars"][0]["schemas"] == ["PokeRequest"]
+        assert all(re.fullmatch("[0-9a-f]{64}", jar["sha256"]) for jar in manifest["jars"])
+
+    def test_what_was_there_before_goes(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "OldRequest.json").write_text("{}")
+        import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, "PokeRequest.json"]
+
+    def test_a_missing_jar(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars", version="9.9.8")
+        with pytest.raises(ImportFailed, match=r"kafka-clients-9\.9\.9\.jar is not in"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+
+    def test_a_key_that_nobody_knows(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars", source=SOURCE.replace('"ignorable"', '"ignoreable"'))
+        with pytest.raises(ImportFailed, match="Hard has the unknown key ignoreable"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+
+    def test_the_command_reports_failures(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["import", "--kafka", "9.9.9", "--jars", str(tmp_path), "--root", str(tmp_path)]) == 1
+        assert "codegen: kafka-clients-9.9.9.jar is not in" in capsys.readouterr().err
+
+
+class TestCommittedSchemas:
+    def test_there_are_286_by_kind(self) -> None:
+        kinds = [each.message.kind for each in load_schemas(COMMITTED)]
+        counts = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+        assert counts == {
+            "coordinator-key": 25,
+            "coordinator-value": 25,
+            "data": 13,
+            "header": 2,
+            "metadata": 31,
+            "request": 95,
+            "response": 95,
+        }
+        assert sum(counts.values()) == 286
+
+    def test_they_hold_no_prose(self) -> None:
+        for path in COMMITTED.glob("*.json"):
+            text = path.read_text(encoding="utf-8")
+            assert '"about"' not in text
+            assert "//" not in text
+            for value in re.findall(r'": "([^"]*)"', text):
+                assert " " not in value, path.name
+
+    def test_the_manifest_names_them_all(self) -> None:
+        manifest = json.loads((COMMITTED / MANIFEST).read_text())
+        named = [name for jar in manifest["jars"] for name in jar["schemas"]]
+        assert sorted(named) == sorted(path.stem for path in COMMITTED.glob("*.json"))
+
+
+class TestGenerate:
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Path:
+        schemas = tmp_path / SCHEMAS / NEWEST_KAFKA
+        schemas.mkdir(parents=True)
+        for name in ("VoteRequest", "VoteResponse", "TopicRecord"):
+            shutil.copy(COMMITTED / f"{name}.json", schemas)
+        shutil.copy(COMMITTED / MANIFEST, schemas)
+        return tmp_path
+
+    def messages(self, project: Path) -> Path:
+        return project / "kraft_wire" / "protocol" / "messages"
+
+    def test_the_committed_code_is_what_the_schemas_give(self) -> None:
+        assert main(["generate", "--check"]) == 0
+
+    def test_generating_twice_changes_nothing(
+        self, project: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["generate", "--root", str(project)]) == 0
+        assert "4 files in kraft_wire/protocol/messages, 4 changed" in capsys.readouterr().out
+        assert main(["generate", "--root", str(project)]) == 0
+        assert ", 0 changed" in capsys.readouterr().out
+        assert main(["generate", "--check", "--root", str(project)]) == 0
+
+    @pytest.mark.parametrize("damage", ["changed", "missing", "superfluous"])
+    def test_a_difference_fails_the_check_and_is_mended(
+        self, project: Path, damage: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        main(["generate", "--root", str(project)])
+        victim = self.messages(project) / ("extra.py" if damage == "superfluous" else "vote_request.py")
+        if damage == "missing":
+            victim.unlink()
+        else:
+            victim.write_text("changed = True\n")
+        assert main(["generate", "--check", "--root", str(project)]) == 1
+        assert f"{victim.name} differs from its schema" in capsys.readouterr().err
+        assert main(["generate", "--root", str(project)]) == 0
+        assert main(["generate", "--check", "--root", str(project)]) == 0
+
+    def test_a_schema_under_another_name(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        schemas = project / SCHEMAS / NEWEST_KAFKA
+        (schemas / "VoteRequest.json").rename(schemas / "WoteRequest.json")
+        assert main(["generate", "--root", str(project)]) == 1
+        assert "WoteRequest.json: holds message VoteRequest" in capsys.readouterr().err
+
+    def test_two_requests_with_one_key(self, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        schemas = project / SCHEMAS / NEWEST_KAFKA
+        other = (schemas / "VoteRequest.json").read_text().replace("VoteRequest", "AVoteRequest")
+        (schemas / "AVoteRequest.json").write_text(other)
+        assert main(["generate", "--root", str(project)]) == 1
+        assert "VoteRequest: request 52 is AVoteRequest already" in capsys.readouterr().err
+
+    def test_no_schemas(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / SCHEMAS / NEWEST_KAFKA).mkdir(parents=True)
+        assert main(["generate", "--root", str(tmp_path)]) == 1
+        assert "there is no schema; import one first" in capsys.readouterr().err
+
+    def test_files_of_messages_that_are_gone_are_removed(self, project: Path) -> None:
+        folder = project / SCHEMAS / NEWEST_KAFKA
+        write(render(folder, "x"), self.messages(project))
+        (folder / "TopicRecord.json").unlink()
+        assert write(render(folder, "x"), self.messages(project)) == ["__init__.py", "topic_record.py"]
+        assert not (self.messages(project) / "topic_record.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("kafka", "python"),
+    [
+        ("ClusterId", "cluster_id"),
+        ("KRaftVersionRecord", "kraft_version_record"),
+        ("ISRList", "isr_list"),
+        ("TopicISR", "topic_isr"),
+        ("V3AndBelowTopics", "v3_and_below_topics"),
+        ("From", "from_"),
+        ("groupInstanceId", "group_instance_id"),
+    ],
+)
+def test_names(kafka: str, python: str) -> None:
+    assert snake_case(kafka) == python
+    assert json_name(kafka) == kafka[0].lower() + kafka[1:]
