@@ -22,6 +22,10 @@ JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """Quick to start, frugal on two cores."""
 
 
+class ToolTimeout(ProcessFailed):
+    """The tool did not return in time; it is gone."""
+
+
 class ToolResult(msgspec.Struct, frozen=True):
     """What a tool left behind. ``stderr`` includes the warnings that it logged."""
 
@@ -55,7 +59,7 @@ class ToolServer:
     def run(
         self, jars: KafkaJars, main_class: str, arguments: Sequence[str | Path], timeout_s: float = 60.0
     ) -> ToolResult:
-        """Run one tool. ProcessFailed when it doesn't return within ``timeout_s`` or takes the JVM down."""
+        """Run one tool. Raises ToolTimeout, or ProcessFailed when it takes the JVM down."""
         words = [str(argument) for argument in arguments]
         command = " ".join([main_class, *words])
         request = " ".join(quote_plus(word) for word in [jars.class_path, main_class, *words])
@@ -71,7 +75,8 @@ class ToolServer:
         except (TimeoutError, EOFError, BrokenPipeError) as failure:
             self.close()
             log = self._log_path.read_text(errors="replace")
-            raise ProcessFailed(f"{command}: {failure or type(failure).__name__}\n{log}") from failure
+            kind = ToolTimeout if isinstance(failure, TimeoutError) else ProcessFailed
+            raise kind(f"{command}: {failure or type(failure).__name__}\n{log}") from failure
         return ToolResult(command, exit_code, stdout, stderr)
 
     def close(self) -> None:

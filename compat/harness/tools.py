@@ -10,8 +10,11 @@ from typing import Any
 import msgspec
 
 from compat.harness.jars import TOOLS_VERSION, find_jars
-from compat.harness.tool_server import ToolResult, ToolServer
+from compat.harness.tool_server import ToolResult, ToolServer, ToolTimeout
 
+SHELL = "org.apache.kafka.shell.MetadataShell"
+SHELL_TIMEOUT_S = 10.0
+SHELL_TRIES = 6
 RECORD_PREFIX = "payload: "
 
 
@@ -76,9 +79,19 @@ class KafkaTools:
         return parse_records(self.dump_log(*files).stdout)
 
     def metadata_shell(self, file: Path, *command: str) -> ToolResult:
-        """One command of the metadata shell on a segment or snapshot; checked."""
+        """One command of the metadata shell on a segment or snapshot; checked.
+
+        It gets several tries: the shell waits forever where its loader has applied the file's only batch of
+        records before its reader has seen that no other comes (MetadataLoader counts an offset as applied when
+        it publishes a commit, and then it publishes none).
+        """
         arguments: list[str | Path] = ["--snapshot", file, *command]
-        return self.run("org.apache.kafka.shell.MetadataShell", arguments).check()
+        for _ in range(SHELL_TRIES - 1):
+            try:
+                return self.run(SHELL, arguments, SHELL_TIMEOUT_S).check()
+            except ToolTimeout:
+                continue
+        return self.run(SHELL, arguments, SHELL_TIMEOUT_S).check()
 
     def _admin(self, tool: str, bootstrap: str, *options: str) -> str:
         arguments = ["--bootstrap-server", bootstrap, *options]
