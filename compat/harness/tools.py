@@ -81,9 +81,9 @@ class KafkaTools:
     def metadata_shell(self, file: Path, *command: str) -> ToolResult:
         """One command of the metadata shell on a segment or snapshot; checked.
 
-        It gets several tries: the shell waits forever where its loader has applied the file's only batch of
-        records before its reader has seen that no other comes (MetadataLoader counts an offset as applied when
-        it publishes a commit, and then it publishes none).
+        It gets several tries: the shell waits forever where its loader has applied the only batch of records
+        before its reader has seen that no other comes (MetadataLoader counts an offset as applied when it
+        publishes a commit, and then it publishes none).
         """
         arguments: list[str | Path] = ["--snapshot", file, *command]
         for _ in range(SHELL_TRIES - 1):
