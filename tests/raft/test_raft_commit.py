@@ -29,7 +29,7 @@ def test_nothing_is_committed_before_its_flush() -> None:
     """KAFKA-10533."""
     node = LoneNode()
     node.propose()
-    assert node.core.high_watermark is None
+    assert node.high_watermarks == []
     assert node.flush() == [HighWatermarkAdvanced(2)]
     assert (node.core.high_watermark, node.core.flushed_offset) == (2, 2)
 
