@@ -61,18 +61,23 @@ class BatchChain:
         self.next_offset = next_offset
         self.epochs = EpochCache()
         self._max_epoch = max_epoch
+        self._latest_epoch: int | None = None
 
     def take(self, position: int, batch: Batch) -> None:
         """Raises CorruptBatch where the batch cannot come next."""
-        problem = self._problem(batch)
-        if problem:
-            raise CorruptBatch(position, self.next_offset, problem)
-        self.epochs.assign(batch.header.leader_epoch, batch.header.base_offset)
-        self.next_offset = batch.header.next_offset
+        header = batch.header
+        is_usual = header.base_offset == self.next_offset and header.leader_epoch == self._latest_epoch
+        if header.is_control or not is_usual:
+            problem = self._problem(batch)
+            if problem:
+                raise CorruptBatch(position, self.next_offset, problem)
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+            self._latest_epoch = header.leader_epoch
+        self.next_offset = header.next_offset
 
     def _problem(self, batch: Batch) -> str:
         header = batch.header
-        latest = self.epochs.latest_epoch
+        latest = self._latest_epoch
         if header.base_offset != self.next_offset:
             return f"it says offset {header.base_offset}"
         if latest is not None and header.leader_epoch < latest:
