@@ -104,19 +104,43 @@ def read_header(data: bytes | memoryview, position: int) -> BatchHeader | None:
     if available < HEADER_SIZE_BYTES:
         _check_beginning(data, position, available)
         return None
-    base_offset, length, epoch, magic, crc, attributes, last_delta, *rest = _HEADER.unpack_from(
-        data, position
-    )
+    (
+        base_offset,
+        length,
+        epoch,
+        magic,
+        crc,
+        attributes,
+        last_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    ) = _HEADER.unpack_from(data, position)
     if length < HEADER_SIZE_BYTES - LENGTH_END or magic != MAGIC:
         _check_beginning(data, position, available)
     size_bytes = LENGTH_END + length
     if available < size_bytes:
         return None
-    header = BatchHeader(base_offset, size_bytes, epoch, crc, attributes, last_delta, *rest)
-    if header.record_count != last_delta + 1 or last_delta < 0:
-        reason = f"{header.record_count} records cannot end at offset delta {last_delta}"
+    if count != last_delta + 1 or last_delta < 0:
+        reason = f"{count} records cannot end at offset delta {last_delta}"
         raise CorruptBatch(position, base_offset, reason)
-    return header
+    return BatchHeader(
+        base_offset,
+        size_bytes,
+        epoch,
+        crc,
+        attributes,
+        last_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    )
 
 
 def _check_beginning(data: bytes | memoryview, position: int, available: int) -> None:
