@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.code import INDENT, Module
 from codegen.emit_decode import emit_decode
 from codegen.emit_encode import emit_encode
+from codegen.fold import fold_lines
 from codegen.layout import has_loop
 from codegen.model import Message
 from codegen.plan import NEVER, FieldPlan, MessagePlan, StructPlan
@@ -21,7 +22,7 @@ def emit_module(plan: MessagePlan, source: str) -> str:
     defaults = [f"_DEFAULT_{name} = {name}()" for name in sorted(module.defaults)]
     if defaults:
         blocks.append("\n".join(defaults) + "\n")
-    return "\n\n".join(blocks)
+    return "\n".join(fold_lines("\n\n".join(blocks).split("\n")))
 
 
 def _methods(plan: MessagePlan, module: Module) -> str:

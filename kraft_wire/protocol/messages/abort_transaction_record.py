@@ -130,7 +130,13 @@ class AbortTransactionRecord(Message, gc=False):
                     if self.reason is not None:
                         reason_raw = self.reason.encode()
                         reason_size = len(reason_raw) + 1
-                        known.append((0, b"".join((SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw))))
+                        known.append((
+                            0,
+                            b"".join((
+                                SIZES[reason_size] if reason_size < 128 else string_size(reason_size),
+                                reason_raw,
+                            )),
+                        ))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((SIZES[tags], section))
         except ENCODE_FAULTS:

@@ -63,7 +63,9 @@ class AbortedTxn(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
-                return _write_qqqq(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
+                return _write_qqqq(
+                    self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset,
+                )
         except ENCODE_FAULTS:
             pass
         out = []

@@ -91,7 +91,10 @@ class AccessControlEntryRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return AccessControlEntryRecord(as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown)
+                return AccessControlEntryRecord(
+                    as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation,
+                    permission_type, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -127,7 +130,10 @@ class AccessControlEntryRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return AccessControlEntryRecord(as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown), pos + 3
+                return AccessControlEntryRecord(
+                    as_uuid(Uuid, id), resource_type, resource_name, pattern_type, principal, host, operation,
+                    permission_type, unknown,
+                ), pos + 3
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -145,7 +151,17 @@ class AccessControlEntryRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_16sbB(self.id, self.resource_type, resource_name_size) if resource_name_size < 128 else _write_16sb(self.id, self.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(self.pattern_type, principal_size) if principal_size < 128 else _write_b(self.pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(self.operation, self.permission_type, tags), section))
+                return b"".join((
+                    _write_16sbB(self.id, self.resource_type, resource_name_size)
+                    if resource_name_size < 128
+                    else _write_16sb(self.id, self.resource_type) + string_size(resource_name_size),
+                    resource_name_raw,
+                    _write_bB(self.pattern_type, principal_size)
+                    if principal_size < 128
+                    else _write_b(self.pattern_type) + string_size(principal_size),
+                    principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                    _write_bbB(self.operation, self.permission_type, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

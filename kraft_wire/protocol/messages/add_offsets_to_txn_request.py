@@ -70,7 +70,9 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id, unknown)
+                return AddOffsetsToTxnRequest(
+                    transactional_id, producer_id, producer_epoch, group_id, unknown,
+                )
             if 0 <= version <= 2:
                 size, = _read_h(data, 0)
                 if size >= 0:
@@ -87,7 +89,9 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 else:
                     refuse()
                 if pos <= len(data):
-                    return AddOffsetsToTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, group_id_2)
+                    return AddOffsetsToTxnRequest(
+                        transactional_id_2, producer_id_2, producer_epoch_2, group_id_2,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -116,7 +120,9 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddOffsetsToTxnRequest(transactional_id, producer_id, producer_epoch, group_id, unknown), pos + 1
+                return AddOffsetsToTxnRequest(
+                    transactional_id, producer_id, producer_epoch, group_id, unknown,
+                ), pos + 1
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -133,7 +139,9 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 else:
                     refuse()
                 if pos <= len(data):
-                    return AddOffsetsToTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, group_id_2), pos
+                    return AddOffsetsToTxnRequest(
+                        transactional_id_2, producer_id_2, producer_epoch_2, group_id_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -149,7 +157,16 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhB(self.producer_id, self.producer_epoch, group_id_size) if group_id_size < 128 else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size), group_id_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[transactional_id_size]
+                    if transactional_id_size < 128
+                    else string_size(transactional_id_size),
+                    transactional_id_raw,
+                    _write_qhB(self.producer_id, self.producer_epoch, group_id_size)
+                    if group_id_size < 128
+                    else _write_qh(self.producer_id, self.producer_epoch) + string_size(group_id_size),
+                    group_id_raw, SIZES[tags], section,
+                ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()
                 transactional_id_size_2 = len(transactional_id_raw_2)
@@ -157,7 +174,10 @@ class AddOffsetsToTxnRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_qhh(self.producer_id, self.producer_epoch, group_id_size_2), group_id_raw_2))
+                return b"".join((
+                    _write_h(transactional_id_size_2), transactional_id_raw_2,
+                    _write_qhh(self.producer_id, self.producer_epoch, group_id_size_2), group_id_raw_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -53,7 +58,9 @@ class AddPartitionsToTxnTransaction(Structure, gc=False):
         Field('producer_id', 'producerId', 'int64', (4, 5), flexible_from=3),
         Field('producer_epoch', 'producerEpoch', 'int16', (4, 5), flexible_from=3),
         Field('verify_only', 'verifyOnly', 'bool', (4, 5), flexible_from=3),
-        Field('topics', 'topics', 'struct', (4, 5), array=True, struct=AddPartitionsToTxnTopic, flexible_from=3),
+        Field(
+            'topics', 'topics', 'struct', (4, 5), array=True, struct=AddPartitionsToTxnTopic, flexible_from=3,
+        ),
     )
 
     transactional_id: str = ''
@@ -79,11 +86,19 @@ class AddPartitionsToTxnRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('transactions', 'transactions', 'struct', (4, 5), array=True, struct=AddPartitionsToTxnTransaction, flexible_from=3),
-        Field('v3_and_below_transactional_id', 'v3AndBelowTransactionalId', 'string', (0, 3), flexible_from=3),
+        Field(
+            'transactions', 'transactions', 'struct', (4, 5), array=True,
+            struct=AddPartitionsToTxnTransaction, flexible_from=3,
+        ),
+        Field(
+            'v3_and_below_transactional_id', 'v3AndBelowTransactionalId', 'string', (0, 3), flexible_from=3,
+        ),
         Field('v3_and_below_producer_id', 'v3AndBelowProducerId', 'int64', (0, 3), flexible_from=3),
         Field('v3_and_below_producer_epoch', 'v3AndBelowProducerEpoch', 'int16', (0, 3), flexible_from=3),
-        Field('v3_and_below_topics', 'v3AndBelowTopics', 'struct', (0, 3), array=True, struct=AddPartitionsToTxnTopic, flexible_from=3),
+        Field(
+            'v3_and_below_topics', 'v3AndBelowTopics', 'struct', (0, 3), array=True,
+            struct=AddPartitionsToTxnTopic, flexible_from=3,
+        ),
     )
 
     transactions: list[AddPartitionsToTxnTransaction] = []
@@ -156,7 +171,9 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    transactions.append(AddPartitionsToTxnTransaction(transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2))
+                    transactions.append(AddPartitionsToTxnTransaction(
+                        transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -207,7 +224,10 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 if tags:
                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddPartitionsToTxnRequest([], v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch, v3_and_below_topics, unknown_5), pos + 1
+                return AddPartitionsToTxnRequest(
+                    [], v3_and_below_transactional_id, v3_and_below_producer_id, v3_and_below_producer_epoch,
+                    v3_and_below_topics, unknown_5,
+                ), pos + 1
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -234,7 +254,10 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     partitions_3: tuple[int, ...]
                     partitions_3, pos = read_numbers(data, pos, size, "i")
                     v3_and_below_topics_2.append(AddPartitionsToTxnTopic(name_3, partitions_3))
-                return AddPartitionsToTxnRequest([], v3_and_below_transactional_id_2, v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, v3_and_below_topics_2), pos
+                return AddPartitionsToTxnRequest(
+                    [], v3_and_below_transactional_id_2, v3_and_below_producer_id_2,
+                    v3_and_below_producer_epoch_2, v3_and_below_topics_2,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -253,13 +276,27 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     refuse()
                 transactions = self.transactions
                 transactions_size = len(transactions) + 1
-                out.append(SIZES[transactions_size] if transactions_size < 128 else uvarint(transactions_size))
+                out.append(
+                    SIZES[transactions_size]
+                    if transactions_size < 128
+                    else uvarint(transactions_size)
+                )
                 for item in transactions:
                     transactional_id_raw = item.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhtB(item.producer_id, item.producer_epoch, item.verify_only, topics_size) if topics_size < 128 else _write_qht(item.producer_id, item.producer_epoch, item.verify_only) + uvarint(topics_size))
+                    out += (
+                        SIZES[transactional_id_size]
+                        if transactional_id_size < 128
+                        else string_size(transactional_id_size),
+                        transactional_id_raw,
+                        _write_qhtB(item.producer_id, item.producer_epoch, item.verify_only, topics_size)
+                        if topics_size < 128
+                        else _write_qht(
+                            item.producer_id, item.producer_epoch, item.verify_only,
+                        ) + uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -268,7 +305,13 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_array_i[partitions_size](partitions_size, *partitions)
+                            if partitions_size < SHORT
+                            else write_long_array(partitions, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -285,7 +328,20 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 v3_and_below_transactional_id_size = len(v3_and_below_transactional_id_raw) + 1
                 v3_and_below_topics = self.v3_and_below_topics
                 v3_and_below_topics_size = len(v3_and_below_topics) + 1
-                out += (SIZES[v3_and_below_transactional_id_size] if v3_and_below_transactional_id_size < 128 else string_size(v3_and_below_transactional_id_size), v3_and_below_transactional_id_raw, _write_qhB(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch, v3_and_below_topics_size) if v3_and_below_topics_size < 128 else _write_qh(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch) + uvarint(v3_and_below_topics_size))
+                out += (
+                    SIZES[v3_and_below_transactional_id_size]
+                    if v3_and_below_transactional_id_size < 128
+                    else string_size(v3_and_below_transactional_id_size),
+                    v3_and_below_transactional_id_raw,
+                    _write_qhB(
+                        self.v3_and_below_producer_id, self.v3_and_below_producer_epoch,
+                        v3_and_below_topics_size,
+                    )
+                    if v3_and_below_topics_size < 128
+                    else _write_qh(
+                        self.v3_and_below_producer_id, self.v3_and_below_producer_epoch,
+                    ) + uvarint(v3_and_below_topics_size),
+                )
                 for item_3 in v3_and_below_topics:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2) + 1
@@ -294,7 +350,13 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_4], section_4)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_4], section_4,
+                    )
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
@@ -307,7 +369,13 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 v3_and_below_transactional_id_size_2 = len(v3_and_below_transactional_id_raw_2)
                 v3_and_below_topics_2 = self.v3_and_below_topics
                 v3_and_below_topics_size_2 = len(v3_and_below_topics_2)
-                out += (_write_h(v3_and_below_transactional_id_size_2), v3_and_below_transactional_id_raw_2, _write_qhi(self.v3_and_below_producer_id, self.v3_and_below_producer_epoch, v3_and_below_topics_size_2))
+                out += (
+                    _write_h(v3_and_below_transactional_id_size_2), v3_and_below_transactional_id_raw_2,
+                    _write_qhi(
+                        self.v3_and_below_producer_id, self.v3_and_below_producer_epoch,
+                        v3_and_below_topics_size_2,
+                    ),
+                )
                 for item_4 in v3_and_below_topics_2:
                     name_raw_3 = item_4.name.encode()
                     name_size_3 = len(name_raw_3)

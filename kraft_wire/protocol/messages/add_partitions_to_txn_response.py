@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -49,7 +51,10 @@ class AddPartitionsToTxnTopicResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 5), flexible_from=3),
-        Field('results_by_partition', 'resultsByPartition', 'struct', (0, 5), array=True, struct=AddPartitionsToTxnPartitionResult, flexible_from=3),
+        Field(
+            'results_by_partition', 'resultsByPartition', 'struct', (0, 5), array=True,
+            struct=AddPartitionsToTxnPartitionResult, flexible_from=3,
+        ),
     )
 
     name: str = ''
@@ -65,7 +70,10 @@ class AddPartitionsToTxnResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('transactional_id', 'transactionalId', 'string', (4, 5), flexible_from=3),
-        Field('topic_results', 'topicResults', 'struct', (4, 5), array=True, struct=AddPartitionsToTxnTopicResult, flexible_from=3),
+        Field(
+            'topic_results', 'topicResults', 'struct', (4, 5), array=True,
+            struct=AddPartitionsToTxnTopicResult, flexible_from=3,
+        ),
     )
 
     transactional_id: str = ''
@@ -87,8 +95,14 @@ class AddPartitionsToTxnResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 5), flexible_from=3),
         Field('error_code', 'errorCode', 'int16', (4, 5), flexible_from=3, ignorable=True),
-        Field('results_by_transaction', 'resultsByTransaction', 'struct', (4, 5), array=True, struct=AddPartitionsToTxnResult, flexible_from=3),
-        Field('results_by_topic_v3_and_below', 'resultsByTopicV3AndBelow', 'struct', (0, 3), array=True, struct=AddPartitionsToTxnTopicResult, flexible_from=3),
+        Field(
+            'results_by_transaction', 'resultsByTransaction', 'struct', (4, 5), array=True,
+            struct=AddPartitionsToTxnResult, flexible_from=3,
+        ),
+        Field(
+            'results_by_topic_v3_and_below', 'resultsByTopicV3AndBelow', 'struct', (0, 3), array=True,
+            struct=AddPartitionsToTxnTopicResult, flexible_from=3,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -153,27 +167,35 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 7, tags)
                                 pos -= 7
                             pos += 7
-                            results_by_partition.append(AddPartitionsToTxnPartitionResult(partition_index, partition_error_code, unknown))
+                            results_by_partition.append(AddPartitionsToTxnPartitionResult(
+                                partition_index, partition_error_code, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topic_results.append(AddPartitionsToTxnTopicResult(name, results_by_partition, unknown_2))
+                        topic_results.append(AddPartitionsToTxnTopicResult(
+                            name, results_by_partition, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results_by_transaction.append(AddPartitionsToTxnResult(transactional_id, topic_results, unknown_3))
+                    results_by_transaction.append(AddPartitionsToTxnResult(
+                        transactional_id, topic_results, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddPartitionsToTxnResponse(throttle_time_ms, error_code, results_by_transaction, [], unknown_4), pos + 1
+                return AddPartitionsToTxnResponse(
+                    throttle_time_ms, error_code, results_by_transaction, [], unknown_4,
+                ), pos + 1
             if version == 3:
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
@@ -206,20 +228,26 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                             unknown_5, pos = read_unknown_tags(data, pos + 7, tags)
                             pos -= 7
                         pos += 7
-                        results_by_partition_2.append(AddPartitionsToTxnPartitionResult(partition_index_2, partition_error_code_2, unknown_5))
+                        results_by_partition_2.append(AddPartitionsToTxnPartitionResult(
+                            partition_index_2, partition_error_code_2, unknown_5,
+                        ))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
                     if tags:
                         unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(name_2, results_by_partition_2, unknown_6))
+                    results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(
+                        name_2, results_by_partition_2, unknown_6,
+                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
                     unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddPartitionsToTxnResponse(throttle_time_ms_2, 0, [], results_by_topic_v3_and_below, unknown_7), pos + 1
+                return AddPartitionsToTxnResponse(
+                    throttle_time_ms_2, 0, [], results_by_topic_v3_and_below, unknown_7,
+                ), pos + 1
             if 0 <= version <= 2:
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
@@ -242,9 +270,15 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     for _ in rounds:
                         partition_index_3, partition_error_code_3 = _read_ih(data, pos)
                         pos += 6
-                        results_by_partition_3.append(AddPartitionsToTxnPartitionResult(partition_index_3, partition_error_code_3))
-                    results_by_topic_v3_and_below_2.append(AddPartitionsToTxnTopicResult(name_3, results_by_partition_3))
-                return AddPartitionsToTxnResponse(throttle_time_ms_3, 0, [], results_by_topic_v3_and_below_2), pos
+                        results_by_partition_3.append(AddPartitionsToTxnPartitionResult(
+                            partition_index_3, partition_error_code_3,
+                        ))
+                    results_by_topic_v3_and_below_2.append(AddPartitionsToTxnTopicResult(
+                        name_3, results_by_partition_3,
+                    ))
+                return AddPartitionsToTxnResponse(
+                    throttle_time_ms_3, 0, [], results_by_topic_v3_and_below_2,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -257,24 +291,46 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     refuse()
                 results_by_transaction = self.results_by_transaction
                 results_by_transaction_size = len(results_by_transaction) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, results_by_transaction_size) if results_by_transaction_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(results_by_transaction_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, results_by_transaction_size)
+                    if results_by_transaction_size < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + uvarint(results_by_transaction_size)
+                )
                 for item in results_by_transaction:
                     transactional_id_raw = item.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
                     topic_results = item.topic_results
                     topic_results_size = len(topic_results) + 1
-                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, SIZES[topic_results_size] if topic_results_size < 128 else uvarint(topic_results_size))
+                    out += (
+                        SIZES[transactional_id_size]
+                        if transactional_id_size < 128
+                        else string_size(transactional_id_size),
+                        transactional_id_raw,
+                        SIZES[topic_results_size]
+                        if topic_results_size < 128
+                        else uvarint(topic_results_size),
+                    )
                     for item_2 in topic_results:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
                         results_by_partition = item_2.results_by_partition
                         results_by_partition_size = len(results_by_partition) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[results_by_partition_size] if results_by_partition_size < 128 else uvarint(results_by_partition_size))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[results_by_partition_size]
+                            if results_by_partition_size < 128
+                            else uvarint(results_by_partition_size),
+                        )
                         for item_3 in results_by_partition:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_ihB(item_3.partition_index, item_3.partition_error_code, tags), section)
+                            out += (
+                                _write_ihB(item_3.partition_index, item_3.partition_error_code, tags),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -293,18 +349,30 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     refuse()
                 results_by_topic_v3_and_below = self.results_by_topic_v3_and_below
                 results_by_topic_v3_and_below_size = len(results_by_topic_v3_and_below) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_by_topic_v3_and_below_size) if results_by_topic_v3_and_below_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_by_topic_v3_and_below_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_by_topic_v3_and_below_size)
+                    if results_by_topic_v3_and_below_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_by_topic_v3_and_below_size)
+                )
                 for item_4 in results_by_topic_v3_and_below:
                     name_raw_2 = item_4.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     results_by_partition_2 = item_4.results_by_partition
                     results_by_partition_size_2 = len(results_by_partition_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[results_by_partition_size_2] if results_by_partition_size_2 < 128 else uvarint(results_by_partition_size_2))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[results_by_partition_size_2]
+                        if results_by_partition_size_2 < 128
+                        else uvarint(results_by_partition_size_2),
+                    )
                     for item_5 in results_by_partition_2:
                         tags_5, section_5 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_ihB(item_5.partition_index, item_5.partition_error_code, tags_5), section_5)
+                        out += (
+                            _write_ihB(item_5.partition_index, item_5.partition_error_code, tags_5),
+                            section_5,
+                        )
                     tags_6, section_6 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)

@@ -125,7 +125,10 @@ class AddRaftVoterRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return AddRaftVoterRequest(cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners, ack_when_committed, unknown_2), pos + 2
+                return AddRaftVoterRequest(
+                    cluster_id, timeout_ms, voter_id, as_uuid(Uuid, voter_directory_id), listeners,
+                    ack_when_committed, unknown_2,
+                ), pos + 2
             if version == 0:
                 size = data[pos]
                 cluster_id_2: str | None
@@ -173,7 +176,10 @@ class AddRaftVoterRequest(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AddRaftVoterRequest(cluster_id_2, timeout_ms_2, voter_id_2, as_uuid(Uuid, voter_directory_id_2), listeners_2, True, unknown_4), pos + 1
+                return AddRaftVoterRequest(
+                    cluster_id_2, timeout_ms_2, voter_id_2, as_uuid(Uuid, voter_directory_id_2), listeners_2,
+                    True, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -190,7 +196,15 @@ class AddRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size) if listeners_size < 128 else _write_ii16s(self.timeout_ms, self.voter_id, self.voter_directory_id) + uvarint(listeners_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size)
+                    if listeners_size < 128
+                    else _write_ii16s(
+                        self.timeout_ms, self.voter_id, self.voter_directory_id,
+                    ) + uvarint(listeners_size),
+                )
                 for item in listeners:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -199,7 +213,11 @@ class AddRaftVoterRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item.port, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HB(item.port, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -216,7 +234,15 @@ class AddRaftVoterRequest(Message, gc=False):
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 listeners_2 = self.listeners
                 listeners_size_2 = len(listeners_2) + 1
-                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size_2) if listeners_size_2 < 128 else _write_ii16s(self.timeout_ms, self.voter_id, self.voter_directory_id) + uvarint(listeners_size_2))
+                out += (
+                    SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2),
+                    cluster_id_raw_2,
+                    _write_ii16sB(self.timeout_ms, self.voter_id, self.voter_directory_id, listeners_size_2)
+                    if listeners_size_2 < 128
+                    else _write_ii16s(
+                        self.timeout_ms, self.voter_id, self.voter_directory_id,
+                    ) + uvarint(listeners_size_2),
+                )
                 for item_2 in listeners_2:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
@@ -225,7 +251,11 @@ class AddRaftVoterRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HB(item_2.port, tags_3), section_3)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
+                        _write_HB(item_2.port, tags_3), section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

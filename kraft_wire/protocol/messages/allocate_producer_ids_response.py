@@ -50,7 +50,9 @@ class AllocateProducerIdsResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 19, tags)[0]
-                return AllocateProducerIdsResponse(throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown)
+                return AllocateProducerIdsResponse(
+                    throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -60,12 +62,16 @@ class AllocateProducerIdsResponse(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = _read_ihqiB(data, pos)
+                throttle_time_ms, error_code, producer_id_start, producer_id_len, tags = _read_ihqiB(
+                    data, pos,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 19, tags)
                     pos -= 19
-                return AllocateProducerIdsResponse(throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown), pos + 19
+                return AllocateProducerIdsResponse(
+                    throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown,
+                ), pos + 19
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -77,7 +83,13 @@ class AllocateProducerIdsResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqiB(self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len, tags), section))
+                return b"".join((
+                    _write_ihqiB(
+                        self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len,
+                        tags,
+                    ),
+                    section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -257,7 +259,16 @@ class AlterClientQuotasRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
+                        out += (
+                            SIZES[entity_type_size]
+                            if entity_type_size < 128
+                            else string_size(entity_type_size),
+                            entity_type_raw,
+                            SIZES[entity_name_size]
+                            if entity_name_size < 128
+                            else string_size(entity_name_size),
+                            entity_name_raw, SIZES[tags], section,
+                        )
                     ops = item.ops
                     ops_size = len(ops) + 1
                     out.append(SIZES[ops_size] if ops_size < 128 else uvarint(ops_size))
@@ -267,7 +278,10 @@ class AlterClientQuotasRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dtB(item_3.value, item_3.remove, tags_2), section_2)
+                        out += (
+                            SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                            _write_dtB(item_3.value, item_3.remove, tags_2), section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -296,7 +310,10 @@ class AlterClientQuotasRequest(Message, gc=False):
                             entity_name_size_2 = len(entity_name_raw_2)
                         if item_5.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                        out += (
+                            _write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2),
+                            entity_name_raw_2,
+                        )
                     ops_2 = item_4.ops
                     ops_size_2 = len(ops_2)
                     out.append(_write_i(ops_size_2))

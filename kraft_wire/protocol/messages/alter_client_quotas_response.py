@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -206,7 +208,11 @@ class AlterClientQuotasResponse(Message, gc=False):
             if version == 1:
                 entries = self.entries
                 entries_size = len(entries) + 1
-                out.append(_write_iB(self.throttle_time_ms, entries_size) if entries_size < 128 else _write_i(self.throttle_time_ms) + uvarint(entries_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, entries_size)
+                    if entries_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(entries_size)
+                )
                 for item in entries:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -216,7 +222,12 @@ class AlterClientQuotasResponse(Message, gc=False):
                         error_message_size = len(error_message_raw) + 1
                     entity = item.entity
                     entity_size = len(entity) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[entity_size] if entity_size < 128 else uvarint(entity_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[entity_size] if entity_size < 128 else uvarint(entity_size),
+                    )
                     for item_2 in entity:
                         entity_type_raw = item_2.entity_type.encode()
                         entity_type_size = len(entity_type_raw) + 1
@@ -229,7 +240,16 @@ class AlterClientQuotasResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
+                        out += (
+                            SIZES[entity_type_size]
+                            if entity_type_size < 128
+                            else string_size(entity_type_size),
+                            entity_type_raw,
+                            SIZES[entity_name_size]
+                            if entity_name_size < 128
+                            else string_size(entity_name_size),
+                            entity_name_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -252,7 +272,10 @@ class AlterClientQuotasResponse(Message, gc=False):
                         error_message_size_2 = len(error_message_raw_2)
                     entity_2 = item_3.entity
                     entity_size_2 = len(entity_2)
-                    out += (_write_hh(item_3.error_code, error_message_size_2), error_message_raw_2, _write_i(entity_size_2))
+                    out += (
+                        _write_hh(item_3.error_code, error_message_size_2), error_message_raw_2,
+                        _write_i(entity_size_2),
+                    )
                     for item_4 in entity_2:
                         entity_type_raw_2 = item_4.entity_type.encode()
                         entity_type_size_2 = len(entity_type_raw_2)
@@ -264,7 +287,10 @@ class AlterClientQuotasResponse(Message, gc=False):
                             entity_name_size_2 = len(entity_name_raw_2)
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                        out += (
+                            _write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2),
+                            entity_name_raw_2,
+                        )
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

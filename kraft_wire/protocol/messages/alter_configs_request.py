@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -72,7 +74,10 @@ class AlterConfigsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('resources', 'resources', 'struct', (0, 2), array=True, struct=AlterConfigsResource, flexible_from=2),
+        Field(
+            'resources', 'resources', 'struct', (0, 2), array=True, struct=AlterConfigsResource,
+            flexible_from=2,
+        ),
         Field('validate_only', 'validateOnly', 'bool', (0, 2), flexible_from=2),
     )
 
@@ -206,7 +211,13 @@ class AlterConfigsRequest(Message, gc=False):
                     resource_name_size = len(resource_name_raw) + 1
                     configs = item.configs
                     configs_size = len(configs) + 1
-                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
+                    out += (
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw,
+                        SIZES[configs_size] if configs_size < 128 else uvarint(configs_size),
+                    )
                     for item_2 in configs:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -219,7 +230,11 @@ class AlterConfigsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -238,7 +253,10 @@ class AlterConfigsRequest(Message, gc=False):
                     resource_name_size_2 = len(resource_name_raw_2)
                     configs_2 = item_3.configs
                     configs_size_2 = len(configs_2)
-                    out += (_write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2, _write_i(configs_size_2))
+                    out += (
+                        _write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2,
+                        _write_i(configs_size_2),
+                    )
                     for item_4 in configs_2:
                         name_raw_2 = item_4.name.encode()
                         name_size_2 = len(name_raw_2)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -63,7 +65,10 @@ class AlterConfigsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 2), flexible_from=2),
-        Field('responses', 'responses', 'struct', (0, 2), array=True, struct=AlterConfigsResourceResponse, flexible_from=2),
+        Field(
+            'responses', 'responses', 'struct', (0, 2), array=True, struct=AlterConfigsResourceResponse,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -110,7 +115,9 @@ class AlterConfigsResponse(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(AlterConfigsResourceResponse(error_code, error_message, resource_type, resource_name, unknown))
+                    responses.append(AlterConfigsResourceResponse(
+                        error_code, error_message, resource_type, resource_name, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -140,7 +147,9 @@ class AlterConfigsResponse(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    responses_2.append(AlterConfigsResourceResponse(error_code_2, error_message_2, resource_type_2, resource_name_2))
+                    responses_2.append(AlterConfigsResourceResponse(
+                        error_code_2, error_message_2, resource_type_2, resource_name_2,
+                    ))
                 if pos <= len(data):
                     return AlterConfigsResponse(throttle_time_ms_2, responses_2), pos
         except DECODE_FAULTS:
@@ -153,7 +162,11 @@ class AlterConfigsResponse(Message, gc=False):
             if version == 2:
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out.append(_write_iB(self.throttle_time_ms, responses_size) if responses_size < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, responses_size)
+                    if responses_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(responses_size)
+                )
                 for item in responses:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -166,7 +179,16 @@ class AlterConfigsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[tags], section)
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -187,7 +209,10 @@ class AlterConfigsResponse(Message, gc=False):
                     resource_name_size_2 = len(resource_name_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_hh(item_2.error_code, error_message_size_2), error_message_raw_2, _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2)
+                    out += (
+                        _write_hh(item_2.error_code, error_message_size_2), error_message_raw_2,
+                        _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

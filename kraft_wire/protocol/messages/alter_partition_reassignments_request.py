@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -45,7 +47,10 @@ class ReassignableTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=ReassignablePartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=ReassignablePartition,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -66,7 +71,10 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('timeout_ms', 'timeoutMs', 'int32', (0, 1), flexible_from=0),
-        Field('allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', (1, 1), flexible_from=0),
+        Field(
+            'allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', (1, 1),
+            flexible_from=0,
+        ),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=ReassignableTopic, flexible_from=0),
     )
 
@@ -79,7 +87,9 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsRequest, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterPartitionReassignmentsRequest, int]:
         start = pos
         try:
             if version == 1:
@@ -138,7 +148,9 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AlterPartitionReassignmentsRequest(timeout_ms, allow_replication_factor_change, topics, unknown_3), pos + 1
+                return AlterPartitionReassignmentsRequest(
+                    timeout_ms, allow_replication_factor_change, topics, unknown_3,
+                ), pos + 1
             if version == 0:
                 timeout_ms_2, size = _read_iB(data, pos)
                 pos += 5
@@ -206,13 +218,22 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
             if version == 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_itB(self.timeout_ms, self.allow_replication_factor_change, topics_size) if topics_size < 128 else _write_it(self.timeout_ms, self.allow_replication_factor_change) + uvarint(topics_size))
+                out.append(
+                    _write_itB(self.timeout_ms, self.allow_replication_factor_change, topics_size)
+                    if topics_size < 128
+                    else _write_it(
+                        self.timeout_ms, self.allow_replication_factor_change,
+                    ) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         replicas = item_2.replicas
                         if replicas is None:
@@ -222,7 +243,13 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), SIZES[tags], section)
+                        out += (
+                            _write_i(item_2.partition_index),
+                            _write_array_i[replicas_size](replicas_size, *replicas)
+                            if replicas_size < SHORT
+                            else write_long_array(replicas, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -237,13 +264,20 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_iB(self.timeout_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.timeout_ms) + uvarint(topics_size_2))
+                out.append(
+                    _write_iB(self.timeout_ms, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_i(self.timeout_ms) + uvarint(topics_size_2)
+                )
                 for item_3 in topics_2:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         replicas_2 = item_4.replicas
                         if replicas_2 is None:
@@ -253,7 +287,13 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_i(item_4.partition_index), _write_array_i[replicas_size_2](replicas_size_2, *replicas_2) if replicas_size_2 < SHORT else write_long_array(replicas_2, "i"), SIZES[tags_4], section_4)
+                        out += (
+                            _write_i(item_4.partition_index),
+                            _write_array_i[replicas_size_2](replicas_size_2, *replicas_2)
+                            if replicas_size_2 < SHORT
+                            else write_long_array(replicas_2, "i"),
+                            SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)

@@ -46,7 +46,10 @@ class ReassignableTopicResponse(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=ReassignablePartitionResponse, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=ReassignablePartitionResponse,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -67,10 +70,16 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 1), flexible_from=0),
-        Field('allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', (1, 1), flexible_from=0, ignorable=True),
+        Field(
+            'allow_replication_factor_change', 'allowReplicationFactorChange', 'bool', (1, 1),
+            flexible_from=0, ignorable=True,
+        ),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
-        Field('responses', 'responses', 'struct', (0, 1), array=True, struct=ReassignableTopicResponse, flexible_from=0),
+        Field(
+            'responses', 'responses', 'struct', (0, 1), array=True, struct=ReassignableTopicResponse,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -86,7 +95,9 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterPartitionReassignmentsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterPartitionReassignmentsResponse, int]:
         start = pos
         try:
             if version == 1:
@@ -143,7 +154,9 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(ReassignablePartitionResponse(partition_index, error_code_2, error_message_2, unknown))
+                        partitions.append(ReassignablePartitionResponse(
+                            partition_index, error_code_2, error_message_2, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -156,7 +169,10 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AlterPartitionReassignmentsResponse(throttle_time_ms, allow_replication_factor_change, error_code, error_message, responses, unknown_3), pos + 1
+                return AlterPartitionReassignmentsResponse(
+                    throttle_time_ms, allow_replication_factor_change, error_code, error_message, responses,
+                    unknown_3,
+                ), pos + 1
             if version == 0:
                 throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
                 error_message_3: str | None
@@ -211,7 +227,9 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(ReassignablePartitionResponse(partition_index_2, error_code_4, error_message_4, unknown_4))
+                        partitions_2.append(ReassignablePartitionResponse(
+                            partition_index_2, error_code_4, error_message_4, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -224,7 +242,9 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AlterPartitionReassignmentsResponse(throttle_time_ms_2, True, error_code_3, error_message_3, responses_2, unknown_6), pos + 1
+                return AlterPartitionReassignmentsResponse(
+                    throttle_time_ms_2, True, error_code_3, error_message_3, responses_2, unknown_6,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -241,13 +261,27 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ithB(self.throttle_time_ms, self.allow_replication_factor_change, self.error_code, error_message_size) if error_message_size < 128 else _write_ith(self.throttle_time_ms, self.allow_replication_factor_change, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                out += (
+                    _write_ithB(
+                        self.throttle_time_ms, self.allow_replication_factor_change, self.error_code,
+                        error_message_size,
+                    )
+                    if error_message_size < 128
+                    else _write_ith(
+                        self.throttle_time_ms, self.allow_replication_factor_change, self.error_code,
+                    ) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[responses_size] if responses_size < 128 else uvarint(responses_size),
+                )
                 for item in responses:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -258,7 +292,14 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -277,13 +318,24 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                     error_message_size_3 = len(error_message_raw_3) + 1
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3)
+                    if error_message_size_3 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_3),
+                    error_message_raw_3,
+                    SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2),
+                )
                 for item_3 in responses_2:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         if item_4.error_message is None:
                             error_message_raw_4 = b""
@@ -294,7 +346,14 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_ihB(item_4.partition_index, item_4.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_ih(item_4.partition_index, item_4.error_code) + string_size(error_message_size_4), error_message_raw_4, SIZES[tags_4], section_4)
+                        out += (
+                            _write_ihB(item_4.partition_index, item_4.error_code, error_message_size_4)
+                            if error_message_size_4 < 128
+                            else _write_ih(
+                                item_4.partition_index, item_4.error_code,
+                            ) + string_size(error_message_size_4),
+                            error_message_raw_4, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)

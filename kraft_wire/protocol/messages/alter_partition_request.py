@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,7 +55,10 @@ class PartitionData(Structure, gc=False):
         Field('partition_index', 'partitionIndex', 'int32', (2, 3), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (2, 3), flexible_from=0),
         Field('new_isr', 'newIsr', 'int32', (2, 2), array=True, flexible_from=0),
-        Field('new_isr_with_epochs', 'newIsrWithEpochs', 'struct', (3, 3), array=True, struct=BrokerState, flexible_from=0),
+        Field(
+            'new_isr_with_epochs', 'newIsrWithEpochs', 'struct', (3, 3), array=True, struct=BrokerState,
+            flexible_from=0,
+        ),
         Field('leader_recovery_state', 'leaderRecoveryState', 'int8', (2, 3), flexible_from=0),
         Field('partition_epoch', 'partitionEpoch', 'int32', (2, 3), flexible_from=0),
     )
@@ -79,7 +84,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (2, 3), flexible_from=0, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (2, 3), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (2, 3), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -157,7 +164,10 @@ class AlterPartitionRequest(Message, gc=False):
                             unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
                             pos -= 6
                         pos += 6
-                        partitions.append(PartitionData(partition_index, leader_epoch, (), new_isr_with_epochs, leader_recovery_state, partition_epoch, unknown_2))
+                        partitions.append(PartitionData(
+                            partition_index, leader_epoch, (), new_isr_with_epochs, leader_recovery_state,
+                            partition_epoch, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -204,7 +214,10 @@ class AlterPartitionRequest(Message, gc=False):
                             unknown_5, pos = read_unknown_tags(data, pos + 6, tags)
                             pos -= 6
                         pos += 6
-                        partitions_2.append(PartitionData(partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2, partition_epoch_2, unknown_5))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2,
+                            partition_epoch_2, unknown_5,
+                        ))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
                     if tags:
@@ -228,17 +241,31 @@ class AlterPartitionRequest(Message, gc=False):
             if version == 3:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iqB(self.broker_id, self.broker_epoch, topics_size) if topics_size < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size))
+                out.append(
+                    _write_iqB(self.broker_id, self.broker_epoch, topics_size)
+                    if topics_size < 128
+                    else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size)
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.new_isr is None or item_2.new_isr:
                             refuse()
                         new_isr_with_epochs = item_2.new_isr_with_epochs
                         new_isr_with_epochs_size = len(new_isr_with_epochs) + 1
-                        out.append(_write_iiB(item_2.partition_index, item_2.leader_epoch, new_isr_with_epochs_size) if new_isr_with_epochs_size < 128 else _write_ii(item_2.partition_index, item_2.leader_epoch) + uvarint(new_isr_with_epochs_size))
+                        out.append(
+                            _write_iiB(item_2.partition_index, item_2.leader_epoch, new_isr_with_epochs_size)
+                            if new_isr_with_epochs_size < 128
+                            else _write_ii(
+                                item_2.partition_index, item_2.leader_epoch,
+                            ) + uvarint(new_isr_with_epochs_size)
+                        )
                         for item_3 in new_isr_with_epochs:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
@@ -247,7 +274,10 @@ class AlterPartitionRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags_2), section_2)
+                        out += (
+                            _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags_2),
+                            section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -260,11 +290,19 @@ class AlterPartitionRequest(Message, gc=False):
             if version == 2:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_iqB(self.broker_id, self.broker_epoch, topics_size_2) if topics_size_2 < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size_2))
+                out.append(
+                    _write_iqB(self.broker_id, self.broker_epoch, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_iq(self.broker_id, self.broker_epoch) + uvarint(topics_size_2)
+                )
                 for item_4 in topics_2:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    out.append(
+                        _write_16sB(item_4.topic_id, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_16s(item_4.topic_id) + uvarint(partitions_size_2)
+                    )
                     for item_5 in partitions_2:
                         if item_5.new_isr_with_epochs is None or item_5.new_isr_with_epochs:
                             refuse()
@@ -273,7 +311,14 @@ class AlterPartitionRequest(Message, gc=False):
                         tags_5, section_5 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_ii(item_5.partition_index, item_5.leader_epoch), _write_array_i[new_isr_size](new_isr_size, *new_isr) if new_isr_size < SHORT else write_long_array(new_isr, "i"), _write_biB(item_5.leader_recovery_state, item_5.partition_epoch, tags_5), section_5)
+                        out += (
+                            _write_ii(item_5.partition_index, item_5.leader_epoch),
+                            _write_array_i[new_isr_size](new_isr_size, *new_isr)
+                            if new_isr_size < SHORT
+                            else write_long_array(new_isr, "i"),
+                            _write_biB(item_5.leader_recovery_state, item_5.partition_epoch, tags_5),
+                            section_5,
+                        )
                     tags_6, section_6 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -38,7 +40,9 @@ class PartitionData(Structure, gc=False):
         Field('leader_id', 'leaderId', 'int32', (2, 3), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (2, 3), flexible_from=0),
         Field('isr', 'isr', 'int32', (2, 3), array=True, flexible_from=0),
-        Field('leader_recovery_state', 'leaderRecoveryState', 'int8', (2, 3), flexible_from=0, ignorable=True),
+        Field(
+            'leader_recovery_state', 'leaderRecoveryState', 'int8', (2, 3), flexible_from=0, ignorable=True,
+        ),
         Field('partition_epoch', 'partitionEpoch', 'int32', (2, 3), flexible_from=0),
     )
 
@@ -65,7 +69,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (2, 3), flexible_from=0, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (2, 3), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (2, 3), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -135,7 +141,10 @@ class AlterPartitionResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 6, tags)
                             pos -= 6
                         pos += 6
-                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, isr, leader_recovery_state, partition_epoch, unknown))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, leader_id, leader_epoch, isr,
+                            leader_recovery_state, partition_epoch, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -159,18 +168,35 @@ class AlterPartitionResponse(Message, gc=False):
             if 2 <= version <= 3:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size) if topics_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, topics_size)
+                    if topics_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size)
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         isr = item_2.isr
                         isr_size = len(isr) + 1
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihii(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags), section)
+                        out += (
+                            _write_ihii(
+                                item_2.partition_index, item_2.error_code, item_2.leader_id,
+                                item_2.leader_epoch,
+                            ),
+                            _write_array_i[isr_size](isr_size, *isr)
+                            if isr_size < SHORT
+                            else write_long_array(isr, "i"),
+                            _write_biB(item_2.leader_recovery_state, item_2.partition_epoch, tags), section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -43,7 +48,9 @@ class AlterReplicaLogDir(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('path', 'path', 'string', (1, 2), flexible_from=2),
-        Field('topics', 'topics', 'struct', (1, 2), array=True, struct=AlterReplicaLogDirTopic, flexible_from=2),
+        Field(
+            'topics', 'topics', 'struct', (1, 2), array=True, struct=AlterReplicaLogDirTopic, flexible_from=2,
+        ),
     )
 
     path: str = ''
@@ -185,7 +192,10 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                     path_size = len(path_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (SIZES[path_size] if path_size < 128 else string_size(path_size), path_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    out += (
+                        SIZES[path_size] if path_size < 128 else string_size(path_size), path_raw,
+                        SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -194,7 +204,13 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_array_i[partitions_size](partitions_size, *partitions)
+                            if partitions_size < SHORT
+                            else write_long_array(partitions, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

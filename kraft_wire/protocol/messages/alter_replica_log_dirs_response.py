@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -49,7 +51,10 @@ class AlterReplicaLogDirTopicResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (1, 2), flexible_from=2),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=AlterReplicaLogDirPartitionResult, flexible_from=2),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True,
+            struct=AlterReplicaLogDirPartitionResult, flexible_from=2,
+        ),
     )
 
     topic_name: str = ''
@@ -70,7 +75,10 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 2), flexible_from=2),
-        Field('results', 'results', 'struct', (1, 2), array=True, struct=AlterReplicaLogDirTopicResult, flexible_from=2),
+        Field(
+            'results', 'results', 'struct', (1, 2), array=True, struct=AlterReplicaLogDirTopicResult,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -115,7 +123,9 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 7, tags)
                             pos -= 7
                         pos += 7
-                        partitions.append(AlterReplicaLogDirPartitionResult(partition_index, error_code, unknown))
+                        partitions.append(AlterReplicaLogDirPartitionResult(
+                            partition_index, error_code, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -151,7 +161,9 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
                     for _ in rounds:
                         partition_index_2, error_code_2 = _read_ih(data, pos)
                         pos += 6
-                        partitions_2.append(AlterReplicaLogDirPartitionResult(partition_index_2, error_code_2))
+                        partitions_2.append(AlterReplicaLogDirPartitionResult(
+                            partition_index_2, error_code_2,
+                        ))
                     results_2.append(AlterReplicaLogDirTopicResult(topic_name_2, partitions_2))
                 return AlterReplicaLogDirsResponse(throttle_time_ms_2, results_2), pos
         except DECODE_FAULTS:
@@ -164,13 +176,21 @@ class AlterReplicaLogDirsResponse(Message, gc=False):
             if version == 2:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size)
+                    if results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size)
+                )
                 for item in results:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:

@@ -39,7 +39,10 @@ class AlterShareGroupOffsetsRequestTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=AlterShareGroupOffsetsRequestPartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True,
+            struct=AlterShareGroupOffsetsRequestPartition, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -60,7 +63,10 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (0, 0), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 0), array=True, struct=AlterShareGroupOffsetsRequestTopic, flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 0), array=True, struct=AlterShareGroupOffsetsRequestTopic,
+            flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -112,7 +118,9 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 13, tags)
                             pos -= 13
                         pos += 13
-                        partitions.append(AlterShareGroupOffsetsRequestPartition(partition_index, start_offset, unknown))
+                        partitions.append(AlterShareGroupOffsetsRequestPartition(
+                            partition_index, start_offset, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -138,13 +146,20 @@ class AlterShareGroupOffsetsRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:

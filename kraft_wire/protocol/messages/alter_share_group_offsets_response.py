@@ -48,7 +48,10 @@ class AlterShareGroupOffsetsResponseTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 0), flexible_from=0),
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=AlterShareGroupOffsetsResponsePartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True,
+            struct=AlterShareGroupOffsetsResponsePartition, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -73,7 +76,10 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('responses', 'responses', 'struct', (0, 0), array=True, struct=AlterShareGroupOffsetsResponseTopic, flexible_from=0),
+        Field(
+            'responses', 'responses', 'struct', (0, 0), array=True,
+            struct=AlterShareGroupOffsetsResponseTopic, flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -144,20 +150,26 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(AlterShareGroupOffsetsResponsePartition(partition_index, error_code_2, error_message_2, unknown))
+                        partitions.append(AlterShareGroupOffsetsResponsePartition(
+                            partition_index, error_code_2, error_message_2, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(AlterShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    responses.append(AlterShareGroupOffsetsResponseTopic(
+                        topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AlterShareGroupOffsetsResponse(throttle_time_ms, error_code, error_message, responses, unknown_3), pos + 1
+                return AlterShareGroupOffsetsResponse(
+                    throttle_time_ms, error_code, error_message, responses, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -174,13 +186,25 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[responses_size] if responses_size < 128 else uvarint(responses_size),
+                )
                 for item in responses:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -191,7 +215,14 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

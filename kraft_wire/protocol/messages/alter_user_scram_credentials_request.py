@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -71,8 +73,14 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('deletions', 'deletions', 'struct', (0, 0), array=True, struct=ScramCredentialDeletion, flexible_from=0),
-        Field('upsertions', 'upsertions', 'struct', (0, 0), array=True, struct=ScramCredentialUpsertion, flexible_from=0),
+        Field(
+            'deletions', 'deletions', 'struct', (0, 0), array=True, struct=ScramCredentialDeletion,
+            flexible_from=0,
+        ),
+        Field(
+            'upsertions', 'upsertions', 'struct', (0, 0), array=True, struct=ScramCredentialUpsertion,
+            flexible_from=0,
+        ),
     )
 
     deletions: list[ScramCredentialDeletion] = []
@@ -153,7 +161,9 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    upsertions.append(ScramCredentialUpsertion(name_2, mechanism_2, iterations, salt, salted_password, unknown_2))
+                    upsertions.append(ScramCredentialUpsertion(
+                        name_2, mechanism_2, iterations, salt, salted_password, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -177,7 +187,10 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(item.mechanism, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_bB(item.mechanism, tags), section,
+                    )
                 upsertions = self.upsertions
                 upsertions_size = len(upsertions) + 1
                 out.append(SIZES[upsertions_size] if upsertions_size < 128 else uvarint(upsertions_size))
@@ -191,7 +204,17 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_biB(item_2.mechanism, item_2.iterations, salt_size) if salt_size < 128 else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size), salt_raw, SIZES[salted_password_size] if salted_password_size < 128 else uvarint(salted_password_size), salted_password_raw, SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_biB(item_2.mechanism, item_2.iterations, salt_size)
+                        if salt_size < 128
+                        else _write_bi(item_2.mechanism, item_2.iterations) + uvarint(salt_size),
+                        salt_raw,
+                        SIZES[salted_password_size]
+                        if salted_password_size < 128
+                        else uvarint(salted_password_size),
+                        salted_password_raw, SIZES[tags_2], section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -51,7 +51,10 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
-        Field('results', 'results', 'struct', (0, 0), array=True, struct=AlterUserScramCredentialsResult, flexible_from=0),
+        Field(
+            'results', 'results', 'struct', (0, 0), array=True, struct=AlterUserScramCredentialsResult,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -61,7 +64,9 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[AlterUserScramCredentialsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[AlterUserScramCredentialsResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -115,7 +120,11 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
             if version == 0:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size)
+                    if results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size)
+                )
                 for item in results:
                     user_raw = item.user.encode()
                     user_size = len(user_raw) + 1
@@ -128,7 +137,13 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw,
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

@@ -26,8 +26,13 @@ class ApiVersionsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('client_software_name', 'clientSoftwareName', 'string', (3, 5), flexible_from=3, ignorable=True),
-        Field('client_software_version', 'clientSoftwareVersion', 'string', (3, 5), flexible_from=3, ignorable=True),
+        Field(
+            'client_software_name', 'clientSoftwareName', 'string', (3, 5), flexible_from=3, ignorable=True,
+        ),
+        Field(
+            'client_software_version', 'clientSoftwareVersion', 'string', (3, 5), flexible_from=3,
+            ignorable=True,
+        ),
         Field('cluster_id', 'clusterId', 'string', (5, 5), nullable=(5, 5), flexible_from=3, ignorable=True),
         Field('node_id', 'nodeId', 'int32', (5, 5), flexible_from=3, ignorable=True),
     )
@@ -76,7 +81,9 @@ class ApiVersionsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown)
+                return ApiVersionsRequest(
+                    client_software_name, client_software_version, cluster_id, node_id, unknown,
+                )
             if 3 <= version <= 4:
                 size = data[0]
                 if 0 < size < 128:
@@ -97,7 +104,9 @@ class ApiVersionsRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ApiVersionsRequest(client_software_name_2, client_software_version_2, None, -1, unknown_2)
+                return ApiVersionsRequest(
+                    client_software_name_2, client_software_version_2, None, -1, unknown_2,
+                )
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1)
         except DECODE_FAULTS:
@@ -139,7 +148,9 @@ class ApiVersionsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return ApiVersionsRequest(client_software_name, client_software_version, cluster_id, node_id, unknown), pos + 5
+                return ApiVersionsRequest(
+                    client_software_name, client_software_version, cluster_id, node_id, unknown,
+                ), pos + 5
             if 3 <= version <= 4:
                 size = data[pos]
                 if 0 < size < 128:
@@ -160,7 +171,9 @@ class ApiVersionsRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ApiVersionsRequest(client_software_name_2, client_software_version_2, None, -1, unknown_2), pos + 1
+                return ApiVersionsRequest(
+                    client_software_name_2, client_software_version_2, None, -1, unknown_2,
+                ), pos + 1
             if 0 <= version <= 2:
                 return ApiVersionsRequest('', '', None, -1), pos
         except DECODE_FAULTS:
@@ -184,7 +197,18 @@ class ApiVersionsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[client_software_name_size] if client_software_name_size < 128 else string_size(client_software_name_size), client_software_name_raw, SIZES[client_software_version_size] if client_software_version_size < 128 else string_size(client_software_version_size), client_software_version_raw, SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.node_id, tags), section))
+                return b"".join((
+                    SIZES[client_software_name_size]
+                    if client_software_name_size < 128
+                    else string_size(client_software_name_size),
+                    client_software_name_raw,
+                    SIZES[client_software_version_size]
+                    if client_software_version_size < 128
+                    else string_size(client_software_version_size),
+                    client_software_version_raw,
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw, _write_iB(self.node_id, tags), section,
+                ))
             if 3 <= version <= 4:
                 client_software_name_raw_2 = self.client_software_name.encode()
                 client_software_name_size_2 = len(client_software_name_raw_2) + 1
@@ -193,7 +217,16 @@ class ApiVersionsRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[client_software_name_size_2] if client_software_name_size_2 < 128 else string_size(client_software_name_size_2), client_software_name_raw_2, SIZES[client_software_version_size_2] if client_software_version_size_2 < 128 else string_size(client_software_version_size_2), client_software_version_raw_2, SIZES[tags_2], section_2))
+                return b"".join((
+                    SIZES[client_software_name_size_2]
+                    if client_software_name_size_2 < 128
+                    else string_size(client_software_name_size_2),
+                    client_software_name_raw_2,
+                    SIZES[client_software_version_size_2]
+                    if client_software_version_size_2 < 128
+                    else string_size(client_software_version_size_2),
+                    client_software_version_raw_2, SIZES[tags_2], section_2,
+                ))
             if 0 <= version <= 2:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -103,10 +105,22 @@ class ApiVersionsResponse(Message, gc=False):
         Field('error_code', 'errorCode', 'int16', (0, 5), flexible_from=3),
         Field('api_keys', 'apiKeys', 'struct', (0, 5), array=True, struct=ApiVersion, flexible_from=3),
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 5), flexible_from=3, ignorable=True),
-        Field('supported_features', 'supportedFeatures', 'struct', (3, 5), array=True, struct=SupportedFeatureKey, tag=0, tagged_from=3, flexible_from=3, ignorable=True),
-        Field('finalized_features_epoch', 'finalizedFeaturesEpoch', 'int64', (3, 5), tag=1, tagged_from=3, flexible_from=3, ignorable=True),
-        Field('finalized_features', 'finalizedFeatures', 'struct', (3, 5), array=True, struct=FinalizedFeatureKey, tag=2, tagged_from=3, flexible_from=3, ignorable=True),
-        Field('zk_migration_ready', 'zkMigrationReady', 'bool', (3, 5), tag=3, tagged_from=3, flexible_from=3, ignorable=True),
+        Field(
+            'supported_features', 'supportedFeatures', 'struct', (3, 5), array=True,
+            struct=SupportedFeatureKey, tag=0, tagged_from=3, flexible_from=3, ignorable=True,
+        ),
+        Field(
+            'finalized_features_epoch', 'finalizedFeaturesEpoch', 'int64', (3, 5), tag=1, tagged_from=3,
+            flexible_from=3, ignorable=True,
+        ),
+        Field(
+            'finalized_features', 'finalizedFeatures', 'struct', (3, 5), array=True,
+            struct=FinalizedFeatureKey, tag=2, tagged_from=3, flexible_from=3, ignorable=True,
+        ),
+        Field(
+            'zk_migration_ready', 'zkMigrationReady', 'bool', (3, 5), tag=3, tagged_from=3, flexible_from=3,
+            ignorable=True,
+        ),
     )
 
     error_code: int = 0
@@ -188,7 +202,9 @@ class ApiVersionsResponse(Message, gc=False):
                                     unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                                     pos -= 5
                                 pos += 5
-                                supported_features.append(SupportedFeatureKey(name, min_version_2, max_version_2, unknown_3))
+                                supported_features.append(SupportedFeatureKey(
+                                    name, min_version_2, max_version_2, unknown_3,
+                                ))
                         elif tag == 1:
                             finalized_features_epoch, = _read_q(data, pos)
                             pos += 8
@@ -214,7 +230,9 @@ class ApiVersionsResponse(Message, gc=False):
                                     unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
                                     pos -= 5
                                 pos += 5
-                                finalized_features.append(FinalizedFeatureKey(name_2, max_version_level, min_version_level, unknown_4))
+                                finalized_features.append(FinalizedFeatureKey(
+                                    name_2, max_version_level, min_version_level, unknown_4,
+                                ))
                         elif tag == 3:
                             zk_migration_ready = data[pos] != 0
                             pos += 1
@@ -229,7 +247,10 @@ class ApiVersionsResponse(Message, gc=False):
                     if others:
                         unknown_2 = tuple(others)
                 if pos <= len(data):
-                    return ApiVersionsResponse(error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch, finalized_features, zk_migration_ready, unknown_2), pos
+                    return ApiVersionsResponse(
+                        error_code, api_keys, throttle_time_ms, supported_features, finalized_features_epoch,
+                        finalized_features, zk_migration_ready, unknown_2,
+                    ), pos
             if 0 <= version <= 2:
                 error_code_2, size = _read_hi(data, pos)
                 pos += 6
@@ -246,7 +267,9 @@ class ApiVersionsResponse(Message, gc=False):
                     pos += 4
                 else:
                     throttle_time_ms_2 = 0
-                return ApiVersionsResponse(error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False), pos
+                return ApiVersionsResponse(
+                    error_code_2, api_keys_2, throttle_time_ms_2, [], -1, [], False,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -257,27 +280,46 @@ class ApiVersionsResponse(Message, gc=False):
             if 3 <= version <= 5:
                 api_keys = self.api_keys
                 api_keys_size = len(api_keys) + 1
-                out.append(_write_hB(self.error_code, api_keys_size) if api_keys_size < 128 else _write_h(self.error_code) + uvarint(api_keys_size))
+                out.append(
+                    _write_hB(self.error_code, api_keys_size)
+                    if api_keys_size < 128
+                    else _write_h(self.error_code) + uvarint(api_keys_size)
+                )
                 for item in api_keys:
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (_write_hhhB(item.api_key, item.min_version, item.max_version, tags), section)
                 tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields or self.supported_features is None or self.supported_features or self.finalized_features_epoch != -1 or self.finalized_features is None or self.finalized_features or self.zk_migration_ready:
+                if (
+                    self.unknown_tagged_fields
+                    or self.supported_features is None
+                    or self.supported_features
+                    or self.finalized_features_epoch != -1
+                    or self.finalized_features is None
+                    or self.finalized_features
+                    or self.zk_migration_ready
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.supported_features is None or self.supported_features:
                         supported_features_payload: list[bytes] = []
                         supported_features = self.supported_features
                         supported_features_size = len(supported_features) + 1
-                        supported_features_payload.append(SIZES[supported_features_size] if supported_features_size < 128 else uvarint(supported_features_size))
+                        supported_features_payload.append(
+                            SIZES[supported_features_size]
+                            if supported_features_size < 128
+                            else uvarint(supported_features_size)
+                        )
                         for item_2 in supported_features:
                             name_raw = item_2.name.encode()
                             name_size = len(name_raw) + 1
                             tags_3, section_3 = 0, b""
                             if item_2.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                            supported_features_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hhB(item_2.min_version, item_2.max_version, tags_3), section_3)
+                            supported_features_payload += (
+                                SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                                _write_hhB(item_2.min_version, item_2.max_version, tags_3), section_3,
+                            )
                         known.append((0, b"".join(supported_features_payload)))
                     if self.finalized_features_epoch != -1:
                         known.append((1, _write_q(self.finalized_features_epoch)))
@@ -285,14 +327,23 @@ class ApiVersionsResponse(Message, gc=False):
                         finalized_features_payload: list[bytes] = []
                         finalized_features = self.finalized_features
                         finalized_features_size = len(finalized_features) + 1
-                        finalized_features_payload.append(SIZES[finalized_features_size] if finalized_features_size < 128 else uvarint(finalized_features_size))
+                        finalized_features_payload.append(
+                            SIZES[finalized_features_size]
+                            if finalized_features_size < 128
+                            else uvarint(finalized_features_size)
+                        )
                         for item_3 in finalized_features:
                             name_raw_2 = item_3.name.encode()
                             name_size_2 = len(name_raw_2) + 1
                             tags_4, section_4 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                            finalized_features_payload += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_3.max_version_level, item_3.min_version_level, tags_4), section_4)
+                            finalized_features_payload += (
+                                SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                name_raw_2,
+                                _write_hhB(item_3.max_version_level, item_3.min_version_level, tags_4),
+                                section_4,
+                            )
                         known.append((2, b"".join(finalized_features_payload)))
                     if self.zk_migration_ready:
                         known.append((3, _write_t(self.zk_migration_ready)))

@@ -43,7 +43,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -81,7 +83,9 @@ class AssignReplicasToDirsRequest(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('broker_id', 'brokerId', 'int32', (0, 0), flexible_from=0),
         Field('broker_epoch', 'brokerEpoch', 'int64', (0, 0), flexible_from=0),
-        Field('directories', 'directories', 'struct', (0, 0), array=True, struct=DirectoryData, flexible_from=0),
+        Field(
+            'directories', 'directories', 'struct', (0, 0), array=True, struct=DirectoryData, flexible_from=0,
+        ),
     )
 
     broker_id: int = 0
@@ -161,15 +165,27 @@ class AssignReplicasToDirsRequest(Message, gc=False):
             if version == 0:
                 directories = self.directories
                 directories_size = len(directories) + 1
-                out.append(_write_iqB(self.broker_id, self.broker_epoch, directories_size) if directories_size < 128 else _write_iq(self.broker_id, self.broker_epoch) + uvarint(directories_size))
+                out.append(
+                    _write_iqB(self.broker_id, self.broker_epoch, directories_size)
+                    if directories_size < 128
+                    else _write_iq(self.broker_id, self.broker_epoch) + uvarint(directories_size)
+                )
                 for item in directories:
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out.append(_write_16sB(item.id, topics_size) if topics_size < 128 else _write_16s(item.id) + uvarint(topics_size))
+                    out.append(
+                        _write_16sB(item.id, topics_size)
+                        if topics_size < 128
+                        else _write_16s(item.id) + uvarint(topics_size)
+                    )
                     for item_2 in topics:
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out.append(_write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        out.append(
+                            _write_16sB(item_2.topic_id, partitions_size)
+                            if partitions_size < 128
+                            else _write_16s(item_2.topic_id) + uvarint(partitions_size)
+                        )
                         for item_3 in partitions:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:

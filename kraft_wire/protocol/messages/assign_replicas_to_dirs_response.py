@@ -44,7 +44,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -82,7 +84,9 @@ class AssignReplicasToDirsResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
-        Field('directories', 'directories', 'struct', (0, 0), array=True, struct=DirectoryData, flexible_from=0),
+        Field(
+            'directories', 'directories', 'struct', (0, 0), array=True, struct=DirectoryData, flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -151,7 +155,9 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return AssignReplicasToDirsResponse(throttle_time_ms, error_code, directories, unknown_4), pos + 1
+                return AssignReplicasToDirsResponse(
+                    throttle_time_ms, error_code, directories, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -162,15 +168,27 @@ class AssignReplicasToDirsResponse(Message, gc=False):
             if version == 0:
                 directories = self.directories
                 directories_size = len(directories) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, directories_size) if directories_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(directories_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, directories_size)
+                    if directories_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(directories_size)
+                )
                 for item in directories:
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out.append(_write_16sB(item.id, topics_size) if topics_size < 128 else _write_16s(item.id) + uvarint(topics_size))
+                    out.append(
+                        _write_16sB(item.id, topics_size)
+                        if topics_size < 128
+                        else _write_16s(item.id) + uvarint(topics_size)
+                    )
                     for item_2 in topics:
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out.append(_write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        out.append(
+                            _write_16sB(item_2.topic_id, partitions_size)
+                            if partitions_size < 128
+                            else _write_16s(item_2.topic_id) + uvarint(partitions_size)
+                        )
                         for item_3 in partitions:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:

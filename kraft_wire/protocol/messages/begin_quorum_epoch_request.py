@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 1), flexible_from=1),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1,
+        ),
     )
 
     topic_name: str = ''
@@ -98,7 +102,10 @@ class BeginQuorumEpochRequest(Message, gc=False):
         Field('cluster_id', 'clusterId', 'string', (0, 1), nullable=(0, 1), flexible_from=1),
         Field('voter_id', 'voterId', 'int32', (1, 1), flexible_from=1, ignorable=True),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=TopicData, flexible_from=1),
-        Field('leader_endpoints', 'leaderEndpoints', 'struct', (1, 1), array=True, struct=LeaderEndpoint, flexible_from=1, ignorable=True),
+        Field(
+            'leader_endpoints', 'leaderEndpoints', 'struct', (1, 1), array=True, struct=LeaderEndpoint,
+            flexible_from=1, ignorable=True,
+        ),
     )
 
     cluster_id: str | None = None
@@ -152,13 +159,18 @@ class BeginQuorumEpochRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(data, pos)
+                        partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(
+                            data, pos,
+                        )
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 29, tags)
                             pos -= 29
                         pos += 29
-                        partitions.append(PartitionData(partition_index, as_uuid(Uuid, voter_directory_id), leader_id, leader_epoch, unknown))
+                        partitions.append(PartitionData(
+                            partition_index, as_uuid(Uuid, voter_directory_id), leader_id, leader_epoch,
+                            unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -201,7 +213,9 @@ class BeginQuorumEpochRequest(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return BeginQuorumEpochRequest(cluster_id, voter_id, topics, leader_endpoints, unknown_4), pos + 1
+                return BeginQuorumEpochRequest(
+                    cluster_id, voter_id, topics, leader_endpoints, unknown_4,
+                ), pos + 1
             if version == 0:
                 size, = _read_h(data, pos)
                 cluster_id_2: str | None
@@ -233,7 +247,9 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     for _ in rounds:
                         partition_index_2, leader_id_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
-                        partitions_2.append(PartitionData(partition_index_2, Uuid.ZERO, leader_id_2, leader_epoch_2))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, Uuid.ZERO, leader_id_2, leader_epoch_2,
+                        ))
                     topics_2.append(TopicData(topic_name_2, partitions_2))
                 return BeginQuorumEpochRequest(cluster_id_2, -1, topics_2, []), pos
         except DECODE_FAULTS:
@@ -252,25 +268,45 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.voter_id, topics_size) if topics_size < 128 else _write_i(self.voter_id) + uvarint(topics_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_iB(self.voter_id, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.voter_id) + uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i16siiB(item_2.partition_index, item_2.voter_directory_id, item_2.leader_id, item_2.leader_epoch, tags), section)
+                        out += (
+                            _write_i16siiB(
+                                item_2.partition_index, item_2.voter_directory_id, item_2.leader_id,
+                                item_2.leader_epoch, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                     out += (SIZES[tags_2], section_2)
                 leader_endpoints = self.leader_endpoints
                 leader_endpoints_size = len(leader_endpoints) + 1
-                out.append(SIZES[leader_endpoints_size] if leader_endpoints_size < 128 else uvarint(leader_endpoints_size))
+                out.append(
+                    SIZES[leader_endpoints_size]
+                    if leader_endpoints_size < 128
+                    else uvarint(leader_endpoints_size)
+                )
                 for item_3 in leader_endpoints:
                     name_raw = item_3.name.encode()
                     name_size = len(name_raw) + 1
@@ -279,7 +315,11 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_3.port, tags_3), section_3)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HB(item_3.port, tags_3), section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

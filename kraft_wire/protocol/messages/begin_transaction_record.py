@@ -130,7 +130,12 @@ class BeginTransactionRecord(Message, gc=False):
                     if self.name is not None:
                         name_raw = self.name.encode()
                         name_size = len(name_raw) + 1
-                        known.append((0, b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw))))
+                        known.append((
+                            0,
+                            b"".join((
+                                SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            )),
+                        ))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((SIZES[tags], section))
         except ENCODE_FAULTS:

@@ -32,8 +32,14 @@ class BrokerHeartbeatRequest(Message, gc=False):
         Field('current_metadata_offset', 'currentMetadataOffset', 'int64', (0, 2), flexible_from=0),
         Field('want_fence', 'wantFence', 'bool', (0, 2), flexible_from=0),
         Field('want_shut_down', 'wantShutDown', 'bool', (0, 2), flexible_from=0),
-        Field('offline_log_dirs', 'offlineLogDirs', 'uuid', (1, 2), array=True, tag=0, tagged_from=1, flexible_from=0),
-        Field('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (2, 2), array=True, nullable=(2, 2), tag=1, tagged_from=2, flexible_from=0),
+        Field(
+            'offline_log_dirs', 'offlineLogDirs', 'uuid', (1, 2), array=True, tag=0, tagged_from=1,
+            flexible_from=0,
+        ),
+        Field(
+            'cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (2, 2), array=True, nullable=(2, 2), tag=1,
+            tagged_from=2, flexible_from=0,
+        ),
     )
 
     broker_id: int = 0
@@ -56,7 +62,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> BrokerHeartbeatRequest:
         try:
             if 0 <= version <= 2:
-                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(data, 0)
+                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(
+                    data, 0,
+                )
                 pos = 23
                 offline_log_dirs: tuple[Uuid, ...]
                 offline_log_dirs = ()
@@ -100,7 +108,10 @@ class BrokerHeartbeatRequest(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return BrokerHeartbeatRequest(broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, offline_log_dirs, cordoned_log_dirs, unknown)
+                    return BrokerHeartbeatRequest(
+                        broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
+                        offline_log_dirs, cordoned_log_dirs, unknown,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -110,7 +121,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
         start = pos
         try:
             if 0 <= version <= 2:
-                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(data, pos)
+                broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, tags = _read_iqqttB(
+                    data, pos,
+                )
                 pos += 23
                 offline_log_dirs: tuple[Uuid, ...]
                 offline_log_dirs = ()
@@ -154,7 +167,10 @@ class BrokerHeartbeatRequest(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return BrokerHeartbeatRequest(broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down, offline_log_dirs, cordoned_log_dirs, unknown), pos
+                    return BrokerHeartbeatRequest(
+                        broker_id, broker_epoch, current_metadata_offset, want_fence, want_shut_down,
+                        offline_log_dirs, cordoned_log_dirs, unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -168,7 +184,11 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 if version < 2 and (self.cordoned_log_dirs is not None):
                     refuse()
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs) or version >= 2 and (self.cordoned_log_dirs is not None):
+                if (
+                    self.unknown_tagged_fields
+                    or version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs)
+                    or version >= 2 and (self.cordoned_log_dirs is not None)
+                ):
                     known: list[tuple[int, bytes]] = []
                     if version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs):
                         offline_log_dirs = self.offline_log_dirs
@@ -177,7 +197,13 @@ class BrokerHeartbeatRequest(Message, gc=False):
                         cordoned_log_dirs = self.cordoned_log_dirs
                         known.append((1, write_compact_uuids(cordoned_log_dirs)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_iqqttB(self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence, self.want_shut_down, tags), section))
+                return b"".join((
+                    _write_iqqttB(
+                        self.broker_id, self.broker_epoch, self.current_metadata_offset, self.want_fence,
+                        self.want_shut_down, tags,
+                    ),
+                    section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -49,11 +49,15 @@ class BrokerHeartbeatResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> BrokerHeartbeatResponse:
         try:
             if 0 <= version <= 2:
-                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(data, 0)
+                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(
+                    data, 0,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 10, tags)[0]
-                return BrokerHeartbeatResponse(throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown)
+                return BrokerHeartbeatResponse(
+                    throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -63,12 +67,16 @@ class BrokerHeartbeatResponse(Message, gc=False):
         start = pos
         try:
             if 0 <= version <= 2:
-                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(data, pos)
+                throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, tags = _read_ihtttB(
+                    data, pos,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 10, tags)
                     pos -= 10
-                return BrokerHeartbeatResponse(throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown), pos + 10
+                return BrokerHeartbeatResponse(
+                    throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down, unknown,
+                ), pos + 10
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -80,7 +88,13 @@ class BrokerHeartbeatResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihtttB(self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced, self.should_shut_down, tags), section))
+                return b"".join((
+                    _write_ihtttB(
+                        self.throttle_time_ms, self.error_code, self.is_caught_up, self.is_fenced,
+                        self.should_shut_down, tags,
+                    ),
+                    section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

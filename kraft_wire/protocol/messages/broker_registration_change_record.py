@@ -32,9 +32,15 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
         Field('broker_id', 'brokerId', 'int32', (0, 3), flexible_from=0),
         Field('broker_epoch', 'brokerEpoch', 'int64', (0, 3), flexible_from=0),
         Field('fenced', 'fenced', 'int8', (0, 3), tag=0, tagged_from=0, flexible_from=0),
-        Field('in_controlled_shutdown', 'inControlledShutdown', 'int8', (1, 3), tag=1, tagged_from=1, flexible_from=0),
+        Field(
+            'in_controlled_shutdown', 'inControlledShutdown', 'int8', (1, 3), tag=1, tagged_from=1,
+            flexible_from=0,
+        ),
         Field('log_dirs', 'logDirs', 'uuid', (2, 3), array=True, tag=2, tagged_from=2, flexible_from=0),
-        Field('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (3, 3), array=True, nullable=(3, 3), tag=3, tagged_from=3, flexible_from=0),
+        Field(
+            'cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (3, 3), array=True, nullable=(3, 3), tag=3,
+            tagged_from=3, flexible_from=0,
+        ),
     )
 
     broker_id: int = 0
@@ -109,7 +115,10 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown)
+                    return BrokerRegistrationChangeRecord(
+                        broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
+                        unknown,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -173,7 +182,10 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return BrokerRegistrationChangeRecord(broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown), pos
+                    return BrokerRegistrationChangeRecord(
+                        broker_id, broker_epoch, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs,
+                        unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -189,7 +201,13 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                 if version < 3 and (self.cordoned_log_dirs is not None):
                     refuse()
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or self.fenced != 0 or version >= 1 and (self.in_controlled_shutdown != 0) or version >= 2 and (self.log_dirs is None or self.log_dirs) or version >= 3 and (self.cordoned_log_dirs is not None):
+                if (
+                    self.unknown_tagged_fields
+                    or self.fenced != 0
+                    or version >= 1 and (self.in_controlled_shutdown != 0)
+                    or version >= 2 and (self.log_dirs is None or self.log_dirs)
+                    or version >= 3 and (self.cordoned_log_dirs is not None)
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.fenced != 0:
                         known.append((0, _write_b(self.fenced)))

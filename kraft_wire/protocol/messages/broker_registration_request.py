@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, long_rounds, long_string, read_compact_uuids, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -89,7 +91,9 @@ class BrokerRegistrationRequest(Message, gc=False):
         Field('rack', 'rack', 'string', (0, 4), nullable=(0, 4), flexible_from=0),
         Field('is_migrating_zk_broker', 'isMigratingZkBroker', 'bool', (1, 4), flexible_from=0),
         Field('log_dirs', 'logDirs', 'uuid', (2, 4), array=True, flexible_from=0, ignorable=True),
-        Field('previous_broker_epoch', 'previousBrokerEpoch', 'int64', (3, 4), flexible_from=0, ignorable=True),
+        Field(
+            'previous_broker_epoch', 'previousBrokerEpoch', 'int64', (3, 4), flexible_from=0, ignorable=True,
+        ),
     )
 
     broker_id: int = 0
@@ -200,7 +204,10 @@ class BrokerRegistrationRequest(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
-                return BrokerRegistrationRequest(broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack, is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3), pos + 9
+                return BrokerRegistrationRequest(
+                    broker_id, cluster_id, as_uuid(Uuid, incarnation_id), listeners, features, rack,
+                    is_migrating_zk_broker, log_dirs, previous_broker_epoch, unknown_3,
+                ), pos + 9
             if 0 <= version <= 2:
                 broker_id_2, size = _read_iB(data, pos)
                 if 0 < size < 128:
@@ -261,7 +268,9 @@ class BrokerRegistrationRequest(Message, gc=False):
                         unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    features_2.append(Feature(name_4, min_supported_version_2, max_supported_version_2, unknown_5))
+                    features_2.append(Feature(
+                        name_4, min_supported_version_2, max_supported_version_2, unknown_5,
+                    ))
                 size = data[pos]
                 rack_2: str | None
                 if 0 < size < 128:
@@ -294,7 +303,10 @@ class BrokerRegistrationRequest(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return BrokerRegistrationRequest(broker_id_2, cluster_id_2, as_uuid(Uuid, incarnation_id_2), listeners_2, features_2, rack_2, is_migrating_zk_broker_2, log_dirs_2, -1, unknown_6), pos + 1
+                return BrokerRegistrationRequest(
+                    broker_id_2, cluster_id_2, as_uuid(Uuid, incarnation_id_2), listeners_2, features_2,
+                    rack_2, is_migrating_zk_broker_2, log_dirs_2, -1, unknown_6,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -307,7 +319,15 @@ class BrokerRegistrationRequest(Message, gc=False):
                 cluster_id_size = len(cluster_id_raw) + 1
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
-                out += (_write_iB(self.broker_id, cluster_id_size) if cluster_id_size < 128 else _write_i(self.broker_id) + string_size(cluster_id_size), cluster_id_raw, _write_16sB(self.incarnation_id, listeners_size) if listeners_size < 128 else _write_16s(self.incarnation_id) + uvarint(listeners_size))
+                out += (
+                    _write_iB(self.broker_id, cluster_id_size)
+                    if cluster_id_size < 128
+                    else _write_i(self.broker_id) + string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_16sB(self.incarnation_id, listeners_size)
+                    if listeners_size < 128
+                    else _write_16s(self.incarnation_id) + uvarint(listeners_size),
+                )
                 for item in listeners:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -316,7 +336,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HhB(item.port, item.security_protocol, tags), section,
+                    )
                 features = self.features
                 features_size = len(features) + 1
                 out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
@@ -326,7 +350,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
+                        section_2,
+                    )
                 if self.rack is None:
                     rack_raw = b""
                     rack_size = 0
@@ -337,7 +365,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_t(self.is_migrating_zk_broker), write_compact_uuids(log_dirs), _write_qB(self.previous_broker_epoch, tags_3), section_3)
+                out += (
+                    SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
+                    _write_t(self.is_migrating_zk_broker), write_compact_uuids(log_dirs),
+                    _write_qB(self.previous_broker_epoch, tags_3), section_3,
+                )
                 return
             if 0 <= version <= 2:
                 if version < 1 and (self.is_migrating_zk_broker):
@@ -346,7 +378,15 @@ class BrokerRegistrationRequest(Message, gc=False):
                 cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 listeners_2 = self.listeners
                 listeners_size_2 = len(listeners_2) + 1
-                out += (_write_iB(self.broker_id, cluster_id_size_2) if cluster_id_size_2 < 128 else _write_i(self.broker_id) + string_size(cluster_id_size_2), cluster_id_raw_2, _write_16sB(self.incarnation_id, listeners_size_2) if listeners_size_2 < 128 else _write_16s(self.incarnation_id) + uvarint(listeners_size_2))
+                out += (
+                    _write_iB(self.broker_id, cluster_id_size_2)
+                    if cluster_id_size_2 < 128
+                    else _write_i(self.broker_id) + string_size(cluster_id_size_2),
+                    cluster_id_raw_2,
+                    _write_16sB(self.incarnation_id, listeners_size_2)
+                    if listeners_size_2 < 128
+                    else _write_16s(self.incarnation_id) + uvarint(listeners_size_2),
+                )
                 for item_3 in listeners_2:
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3) + 1
@@ -355,7 +395,11 @@ class BrokerRegistrationRequest(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4)
+                    out += (
+                        SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
+                        SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
+                        _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4,
+                    )
                 features_2 = self.features
                 features_size_2 = len(features_2) + 1
                 out.append(SIZES[features_size_2] if features_size_2 < 128 else uvarint(features_size_2))
@@ -365,14 +409,21 @@ class BrokerRegistrationRequest(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5), section_5)
+                    out += (
+                        SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
+                        _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
+                        section_5,
+                    )
                 if self.rack is None:
                     rack_raw_2 = b""
                     rack_size_2 = 0
                 else:
                     rack_raw_2 = self.rack.encode()
                     rack_size_2 = len(rack_raw_2) + 1
-                out += (SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2, _write_t(self.is_migrating_zk_broker) if version >= 1 else b"")
+                out += (
+                    SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
+                    _write_t(self.is_migrating_zk_broker) if version >= 1 else b"",
+                )
                 if version >= 2:
                     log_dirs_2 = self.log_dirs
                     out.append(write_compact_uuids(log_dirs_2))

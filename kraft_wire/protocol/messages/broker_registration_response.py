@@ -62,7 +62,9 @@ class BrokerRegistrationResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 15, tags)
                     pos -= 15
-                return BrokerRegistrationResponse(throttle_time_ms, error_code, broker_epoch, unknown), pos + 15
+                return BrokerRegistrationResponse(
+                    throttle_time_ms, error_code, broker_epoch, unknown,
+                ), pos + 15
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -74,7 +76,9 @@ class BrokerRegistrationResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqB(self.throttle_time_ms, self.error_code, self.broker_epoch, tags), section))
+                return b"".join((
+                    _write_ihqB(self.throttle_time_ms, self.error_code, self.broker_epoch, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

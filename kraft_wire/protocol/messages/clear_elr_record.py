@@ -81,7 +81,10 @@ class ClearElrRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                    topic_name_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -134,13 +134,21 @@ class ClientQuotaRecord(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size),
+                        entity_type_raw,
+                        SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size),
+                        entity_name_raw, SIZES[tags], section,
+                    )
                 key_raw = self.key.encode()
                 key_size = len(key_raw) + 1
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dtB(self.value, self.remove, tags_2), section_2)
+                out += (
+                    SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                    _write_dtB(self.value, self.remove, tags_2), section_2,
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -139,7 +139,14 @@ class ConfigRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_bB(self.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(self.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_bB(self.resource_type, resource_name_size)
+                    if resource_name_size < 128
+                    else _write_b(self.resource_type) + string_size(resource_name_size),
+                    resource_name_raw, SIZES[name_size] if name_size < 128 else string_size(name_size),
+                    name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                    SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_tag_count, long_array, long_rounds, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, check_tag_count, long_array, long_rounds, long_tag,
+    read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -30,7 +33,10 @@ class TopicPartitions(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
         Field('partitions', 'partitions', 'int32', (0, 0), array=True, flexible_from=0),
-        Field('assignment_epochs', 'assignmentEpochs', 'int32', (0, 0), array=True, nullable=(0, 0), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'assignment_epochs', 'assignmentEpochs', 'int32', (0, 0), array=True, nullable=(0, 0), tag=0,
+            tagged_from=0, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -55,8 +61,14 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
         Field('member_epoch', 'memberEpoch', 'int32', (0, 0), flexible_from=0),
         Field('previous_member_epoch', 'previousMemberEpoch', 'int32', (0, 0), flexible_from=0),
         Field('state', 'state', 'int8', (0, 0), flexible_from=0),
-        Field('assigned_partitions', 'assignedPartitions', 'struct', (0, 0), array=True, struct=TopicPartitions, flexible_from=0),
-        Field('partitions_pending_revocation', 'partitionsPendingRevocation', 'struct', (0, 0), array=True, struct=TopicPartitions, flexible_from=0),
+        Field(
+            'assigned_partitions', 'assignedPartitions', 'struct', (0, 0), array=True, struct=TopicPartitions,
+            flexible_from=0,
+        ),
+        Field(
+            'partitions_pending_revocation', 'partitionsPendingRevocation', 'struct', (0, 0), array=True,
+            struct=TopicPartitions, flexible_from=0,
+        ),
     )
 
     member_epoch: int = 0
@@ -72,7 +84,9 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
         start = pos
         try:
             if version == 0:
@@ -128,7 +142,9 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others:
                             unknown = tuple(others)
-                    assigned_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown))
+                    assigned_partitions.append(TopicPartitions(
+                        as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown,
+                    ))
                 size = data[pos]
                 pos += 1
                 partitions_pending_revocation: list[TopicPartitions]
@@ -181,13 +197,18 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_2:
                             unknown_2 = tuple(others_2)
-                    partitions_pending_revocation.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2))
+                    partitions_pending_revocation.append(TopicPartitions(
+                        as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ConsumerGroupCurrentMemberAssignmentValue(member_epoch, previous_member_epoch, state, assigned_partitions, partitions_pending_revocation, unknown_3), pos + 1
+                return ConsumerGroupCurrentMemberAssignmentValue(
+                    member_epoch, previous_member_epoch, state, assigned_partitions,
+                    partitions_pending_revocation, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -198,7 +219,15 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
             if version == 0:
                 assigned_partitions = self.assigned_partitions
                 assigned_partitions_size = len(assigned_partitions) + 1
-                out.append(_write_iibB(self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size) if assigned_partitions_size < 128 else _write_iib(self.member_epoch, self.previous_member_epoch, self.state) + uvarint(assigned_partitions_size))
+                out.append(
+                    _write_iibB(
+                        self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size,
+                    )
+                    if assigned_partitions_size < 128
+                    else _write_iib(
+                        self.member_epoch, self.previous_member_epoch, self.state,
+                    ) + uvarint(assigned_partitions_size)
+                )
                 for item in assigned_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
@@ -211,17 +240,38 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs, assignment_epochs_size = (), 0
                             else:
                                 assignment_epochs_size = len(assignment_epochs) + 1
-                            known.append((0, _write_array_i[assignment_epochs_size](assignment_epochs_size, *assignment_epochs) if assignment_epochs_size < SHORT else write_long_array(assignment_epochs, "i")))
+                            known.append((
+                                0,
+                                _write_array_i[assignment_epochs_size](
+                                    assignment_epochs_size, *assignment_epochs,
+                                )
+                                if assignment_epochs_size < SHORT
+                                else write_long_array(assignment_epochs, "i"),
+                            ))
                         tags, section = write_tags(known, item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        _write_16s(item.topic_id),
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 partitions_pending_revocation = self.partitions_pending_revocation
                 partitions_pending_revocation_size = len(partitions_pending_revocation) + 1
-                out.append(SIZES[partitions_pending_revocation_size] if partitions_pending_revocation_size < 128 else uvarint(partitions_pending_revocation_size))
+                out.append(
+                    SIZES[partitions_pending_revocation_size]
+                    if partitions_pending_revocation_size < 128
+                    else uvarint(partitions_pending_revocation_size)
+                )
                 for item_2 in partitions_pending_revocation:
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields or item_2.assignment_epochs is None or item_2.assignment_epochs:
+                    if (
+                        item_2.unknown_tagged_fields
+                        or item_2.assignment_epochs is None
+                        or item_2.assignment_epochs
+                    ):
                         known_2: list[tuple[int, bytes]] = []
                         if item_2.assignment_epochs is None or item_2.assignment_epochs:
                             assignment_epochs_2 = item_2.assignment_epochs
@@ -229,9 +279,22 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_2, assignment_epochs_size_2 = (), 0
                             else:
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
-                            known_2.append((0, _write_array_i[assignment_epochs_size_2](assignment_epochs_size_2, *assignment_epochs_2) if assignment_epochs_size_2 < SHORT else write_long_array(assignment_epochs_2, "i")))
+                            known_2.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_2](
+                                    assignment_epochs_size_2, *assignment_epochs_2,
+                                )
+                                if assignment_epochs_size_2 < SHORT
+                                else write_long_array(assignment_epochs_2, "i"),
+                            ))
                         tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
-                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
+                    out += (
+                        _write_16s(item_2.topic_id),
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_2], section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -27,7 +27,9 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_ids', 'groupIds', 'string', (0, 1), array=True, flexible_from=0),
-        Field('include_authorized_operations', 'includeAuthorizedOperations', 'bool', (0, 1), flexible_from=0),
+        Field(
+            'include_authorized_operations', 'includeAuthorizedOperations', 'bool', (0, 1), flexible_from=0,
+        ),
     )
 
     group_ids: tuple[str, ...] = ()
@@ -74,7 +76,9 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return ConsumerGroupDescribeRequest(group_ids, include_authorized_operations, unknown), pos + 2
+                return ConsumerGroupDescribeRequest(
+                    group_ids, include_authorized_operations, unknown,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -87,7 +91,10 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags), section))
+                return b"".join((
+                    write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags),
+                    section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -58,7 +63,10 @@ class Assignment(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions, flexible_from=0),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions,
+            flexible_from=0,
+        ),
     )
 
     topic_partitions: list[TopicPartitions] = []
@@ -77,8 +85,13 @@ class Member(Structure, gc=False):
         Field('member_epoch', 'memberEpoch', 'int32', (0, 1), flexible_from=0),
         Field('client_id', 'clientId', 'string', (0, 1), flexible_from=0),
         Field('client_host', 'clientHost', 'string', (0, 1), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 1), array=True, flexible_from=0),
-        Field('subscribed_topic_regex', 'subscribedTopicRegex', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 1), array=True, flexible_from=0,
+        ),
+        Field(
+            'subscribed_topic_regex', 'subscribedTopicRegex', 'string', (0, 1), nullable=(0, 1),
+            flexible_from=0,
+        ),
         Field('assignment', 'assignment', 'struct', (0, 1), struct=Assignment, flexible_from=0),
         Field('target_assignment', 'targetAssignment', 'struct', (0, 1), struct=Assignment, flexible_from=0),
         Field('member_type', 'memberType', 'int8', (1, 1), flexible_from=0, ignorable=True),
@@ -312,7 +325,9 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), topic_name, partitions, unknown))
+                            topic_partitions.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -349,7 +364,9 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions_2.append(TopicPartitions(as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_3))
+                            topic_partitions_2.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_3,
+                            ))
                         tags = data[pos]
                         unknown_4: UnknownTags = ()
                         if tags:
@@ -362,14 +379,21 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
                             pos -= 3
                         pos += 3
-                        members.append(Member(member_id, instance_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment, member_type, unknown_5))
+                        members.append(Member(
+                            member_id, instance_id, rack_id, member_epoch, client_id, client_host,
+                            subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment,
+                            member_type, unknown_5,
+                        ))
                     authorized_operations, tags = _read_iB(data, pos)
                     unknown_6: UnknownTags = ()
                     if tags:
                         unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, assignor_name, members, authorized_operations, unknown_6))
+                    groups.append(DescribedGroup(
+                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                        assignor_name, members, authorized_operations, unknown_6,
+                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -518,7 +542,9 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions_3.append(TopicPartitions(as_uuid(Uuid, topic_id_3), topic_name_3, partitions_3, unknown_8))
+                            topic_partitions_3.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id_3), topic_name_3, partitions_3, unknown_8,
+                            ))
                         tags = data[pos]
                         unknown_9: UnknownTags = ()
                         if tags:
@@ -555,7 +581,9 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                                 unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions_4.append(TopicPartitions(as_uuid(Uuid, topic_id_4), topic_name_4, partitions_4, unknown_10))
+                            topic_partitions_4.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id_4), topic_name_4, partitions_4, unknown_10,
+                            ))
                         tags = data[pos]
                         unknown_11: UnknownTags = ()
                         if tags:
@@ -568,14 +596,21 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             unknown_12, pos = read_unknown_tags(data, pos + 2, tags)
                             pos -= 2
                         pos += 2
-                        members_2.append(Member(member_id_2, instance_id_2, rack_id_2, member_epoch_2, client_id_2, client_host_2, subscribed_topic_names_2, subscribed_topic_regex_2, assignment_2, target_assignment_2, -1, unknown_12))
+                        members_2.append(Member(
+                            member_id_2, instance_id_2, rack_id_2, member_epoch_2, client_id_2, client_host_2,
+                            subscribed_topic_names_2, subscribed_topic_regex_2, assignment_2,
+                            target_assignment_2, -1, unknown_12,
+                        ))
                     authorized_operations_2, tags = _read_iB(data, pos)
                     unknown_13: UnknownTags = ()
                     if tags:
                         unknown_13, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups_2.append(DescribedGroup(error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2, assignment_epoch_2, assignor_name_2, members_2, authorized_operations_2, unknown_13))
+                    groups_2.append(DescribedGroup(
+                        error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
+                        assignment_epoch_2, assignor_name_2, members_2, authorized_operations_2, unknown_13,
+                    ))
                 tags = data[pos]
                 unknown_14: UnknownTags = ()
                 if tags:
@@ -592,7 +627,11 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
             if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -608,7 +647,23 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     assignor_name_size = len(assignor_name_raw) + 1
                     members = item.members
                     members_size = len(members) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, _write_iiB(item.group_epoch, item.assignment_epoch, assignor_name_size) if assignor_name_size < 128 else _write_ii(item.group_epoch, item.assignment_epoch) + string_size(assignor_name_size), assignor_name_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
+                        group_state_raw,
+                        _write_iiB(item.group_epoch, item.assignment_epoch, assignor_name_size)
+                        if assignor_name_size < 128
+                        else _write_ii(
+                            item.group_epoch, item.assignment_epoch,
+                        ) + string_size(assignor_name_size),
+                        assignor_name_raw,
+                        SIZES[members_size] if members_size < 128 else uvarint(members_size),
+                    )
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
@@ -638,7 +693,31 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         assignment = item_2.assignment
                         topic_partitions = assignment.topic_partitions
                         topic_partitions_size = len(topic_partitions) + 1
-                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_iB(item_2.member_epoch, client_id_size) if client_id_size < 128 else _write_i(item_2.member_epoch) + string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                        out += (
+                            SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                            member_id_raw,
+                            SIZES[instance_id_size]
+                            if instance_id_size < 128
+                            else string_size(instance_id_size),
+                            instance_id_raw,
+                            SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                            rack_id_raw,
+                            _write_iB(item_2.member_epoch, client_id_size)
+                            if client_id_size < 128
+                            else _write_i(item_2.member_epoch) + string_size(client_id_size),
+                            client_id_raw,
+                            SIZES[client_host_size]
+                            if client_host_size < 128
+                            else string_size(client_host_size),
+                            client_host_raw, write_compact_strings(subscribed_topic_names),
+                            SIZES[subscribed_topic_regex_size]
+                            if subscribed_topic_regex_size < 128
+                            else string_size(subscribed_topic_regex_size),
+                            subscribed_topic_regex_raw,
+                            SIZES[topic_partitions_size]
+                            if topic_partitions_size < 128
+                            else uvarint(topic_partitions_size),
+                        )
                         for item_3 in topic_partitions:
                             topic_name_raw = item_3.topic_name.encode()
                             topic_name_size = len(topic_name_raw) + 1
@@ -647,14 +726,28 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                            out += (
+                                _write_16sB(item_3.topic_id, topic_name_size)
+                                if topic_name_size < 128
+                                else _write_16s(item_3.topic_id) + string_size(topic_name_size),
+                                topic_name_raw,
+                                _write_array_i[partitions_size](partitions_size, *partitions)
+                                if partitions_size < SHORT
+                                else write_long_array(partitions, "i"),
+                                SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_2.target_assignment
                         topic_partitions_2 = target_assignment.topic_partitions
                         topic_partitions_size_2 = len(topic_partitions_2) + 1
-                        out += (SIZES[tags_2], section_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
+                        out += (
+                            SIZES[tags_2], section_2,
+                            SIZES[topic_partitions_size_2]
+                            if topic_partitions_size_2 < 128
+                            else uvarint(topic_partitions_size_2),
+                        )
                         for item_4 in topic_partitions_2:
                             topic_name_raw_2 = item_4.topic_name.encode()
                             topic_name_size_2 = len(topic_name_raw_2) + 1
@@ -663,7 +756,16 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags_3, section_3 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (_write_16sB(item_4.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_4.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
+                            out += (
+                                _write_16sB(item_4.topic_id, topic_name_size_2)
+                                if topic_name_size_2 < 128
+                                else _write_16s(item_4.topic_id) + string_size(topic_name_size_2),
+                                topic_name_raw_2,
+                                _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                                if partitions_size_2 < SHORT
+                                else write_long_array(partitions_2, "i"),
+                                SIZES[tags_3], section_3,
+                            )
                         tags_4, section_4 = 0, b""
                         if target_assignment.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), target_assignment.unknown_tagged_fields)
@@ -683,7 +785,11 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
             if version == 0:
                 groups_2 = self.groups
                 groups_size_2 = len(groups_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size_2)
+                    if groups_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size_2)
+                )
                 for item_5 in groups_2:
                     if item_5.error_message is None:
                         error_message_raw_2 = b""
@@ -699,7 +805,25 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     assignor_name_size_2 = len(assignor_name_raw_2) + 1
                     members_2 = item_5.members
                     members_size_2 = len(members_2) + 1
-                    out += (_write_hB(item_5.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_5.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, _write_iiB(item_5.group_epoch, item_5.assignment_epoch, assignor_name_size_2) if assignor_name_size_2 < 128 else _write_ii(item_5.group_epoch, item_5.assignment_epoch) + string_size(assignor_name_size_2), assignor_name_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                    out += (
+                        _write_hB(item_5.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_h(item_5.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2,
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[group_state_size_2]
+                        if group_state_size_2 < 128
+                        else string_size(group_state_size_2),
+                        group_state_raw_2,
+                        _write_iiB(item_5.group_epoch, item_5.assignment_epoch, assignor_name_size_2)
+                        if assignor_name_size_2 < 128
+                        else _write_ii(
+                            item_5.group_epoch, item_5.assignment_epoch,
+                        ) + string_size(assignor_name_size_2),
+                        assignor_name_raw_2,
+                        SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2),
+                    )
                     for item_6 in members_2:
                         member_id_raw_2 = item_6.member_id.encode()
                         member_id_size_2 = len(member_id_raw_2) + 1
@@ -729,7 +853,33 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                         assignment_2 = item_6.assignment
                         topic_partitions_3 = assignment_2.topic_partitions
                         topic_partitions_size_3 = len(topic_partitions_3) + 1
-                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[instance_id_size_2] if instance_id_size_2 < 128 else string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, _write_iB(item_6.member_epoch, client_id_size_2) if client_id_size_2 < 128 else _write_i(item_6.member_epoch) + string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, write_compact_strings(subscribed_topic_names_2), SIZES[subscribed_topic_regex_size_2] if subscribed_topic_regex_size_2 < 128 else string_size(subscribed_topic_regex_size_2), subscribed_topic_regex_raw_2, SIZES[topic_partitions_size_3] if topic_partitions_size_3 < 128 else uvarint(topic_partitions_size_3))
+                        out += (
+                            SIZES[member_id_size_2]
+                            if member_id_size_2 < 128
+                            else string_size(member_id_size_2),
+                            member_id_raw_2,
+                            SIZES[instance_id_size_2]
+                            if instance_id_size_2 < 128
+                            else string_size(instance_id_size_2),
+                            instance_id_raw_2,
+                            SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
+                            rack_id_raw_2,
+                            _write_iB(item_6.member_epoch, client_id_size_2)
+                            if client_id_size_2 < 128
+                            else _write_i(item_6.member_epoch) + string_size(client_id_size_2),
+                            client_id_raw_2,
+                            SIZES[client_host_size_2]
+                            if client_host_size_2 < 128
+                            else string_size(client_host_size_2),
+                            client_host_raw_2, write_compact_strings(subscribed_topic_names_2),
+                            SIZES[subscribed_topic_regex_size_2]
+                            if subscribed_topic_regex_size_2 < 128
+                            else string_size(subscribed_topic_regex_size_2),
+                            subscribed_topic_regex_raw_2,
+                            SIZES[topic_partitions_size_3]
+                            if topic_partitions_size_3 < 128
+                            else uvarint(topic_partitions_size_3),
+                        )
                         for item_7 in topic_partitions_3:
                             topic_name_raw_3 = item_7.topic_name.encode()
                             topic_name_size_3 = len(topic_name_raw_3) + 1
@@ -738,14 +888,28 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags_8, section_8 = 0, b""
                             if item_7.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
-                            out += (_write_16sB(item_7.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_7.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_8], section_8)
+                            out += (
+                                _write_16sB(item_7.topic_id, topic_name_size_3)
+                                if topic_name_size_3 < 128
+                                else _write_16s(item_7.topic_id) + string_size(topic_name_size_3),
+                                topic_name_raw_3,
+                                _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                                if partitions_size_3 < SHORT
+                                else write_long_array(partitions_3, "i"),
+                                SIZES[tags_8], section_8,
+                            )
                         tags_9, section_9 = 0, b""
                         if assignment_2.unknown_tagged_fields:
                             tags_9, section_9 = write_tags((), assignment_2.unknown_tagged_fields)
                         target_assignment_2 = item_6.target_assignment
                         topic_partitions_4 = target_assignment_2.topic_partitions
                         topic_partitions_size_4 = len(topic_partitions_4) + 1
-                        out += (SIZES[tags_9], section_9, SIZES[topic_partitions_size_4] if topic_partitions_size_4 < 128 else uvarint(topic_partitions_size_4))
+                        out += (
+                            SIZES[tags_9], section_9,
+                            SIZES[topic_partitions_size_4]
+                            if topic_partitions_size_4 < 128
+                            else uvarint(topic_partitions_size_4),
+                        )
                         for item_8 in topic_partitions_4:
                             topic_name_raw_4 = item_8.topic_name.encode()
                             topic_name_size_4 = len(topic_name_raw_4) + 1
@@ -754,7 +918,16 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             tags_10, section_10 = 0, b""
                             if item_8.unknown_tagged_fields:
                                 tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
-                            out += (_write_16sB(item_8.topic_id, topic_name_size_4) if topic_name_size_4 < 128 else _write_16s(item_8.topic_id) + string_size(topic_name_size_4), topic_name_raw_4, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_10], section_10)
+                            out += (
+                                _write_16sB(item_8.topic_id, topic_name_size_4)
+                                if topic_name_size_4 < 128
+                                else _write_16s(item_8.topic_id) + string_size(topic_name_size_4),
+                                topic_name_raw_4,
+                                _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                                if partitions_size_4 < SHORT
+                                else write_long_array(partitions_4, "i"),
+                                SIZES[tags_10], section_10,
+                            )
                         tags_11, section_11 = 0, b""
                         if target_assignment_2.unknown_tagged_fields:
                             tags_11, section_11 = write_tags((), target_assignment_2.unknown_tagged_fields)

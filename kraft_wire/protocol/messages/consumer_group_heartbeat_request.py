@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -55,10 +60,19 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
         Field('instance_id', 'instanceId', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
         Field('rack_id', 'rackId', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
         Field('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', (0, 1), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 1), array=True, nullable=(0, 1), flexible_from=0),
-        Field('subscribed_topic_regex', 'subscribedTopicRegex', 'string', (1, 1), nullable=(1, 1), flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 1), array=True, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'subscribed_topic_regex', 'subscribedTopicRegex', 'string', (1, 1), nullable=(1, 1),
+            flexible_from=0,
+        ),
         Field('server_assignor', 'serverAssignor', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
-        Field('topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions, nullable=(0, 1), flexible_from=0),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions,
+            nullable=(0, 1), flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -188,7 +202,11 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ConsumerGroupHeartbeatRequest(group_id, member_id, member_epoch, instance_id, rack_id, rebalance_timeout_ms, subscribed_topic_names, subscribed_topic_regex, server_assignor, topic_partitions, unknown_2), pos + 1
+                return ConsumerGroupHeartbeatRequest(
+                    group_id, member_id, member_epoch, instance_id, rack_id, rebalance_timeout_ms,
+                    subscribed_topic_names, subscribed_topic_regex, server_assignor, topic_partitions,
+                    unknown_2,
+                ), pos + 1
             if version == 0:
                 size = data[pos]
                 if 0 < size < 128:
@@ -273,13 +291,18 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                             unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topic_partitions_2.append(TopicPartitions(as_uuid(Uuid, topic_id_2), partitions_2, unknown_3))
+                        topic_partitions_2.append(TopicPartitions(
+                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ConsumerGroupHeartbeatRequest(group_id_2, member_id_2, member_epoch_2, instance_id_2, rack_id_2, rebalance_timeout_ms_2, subscribed_topic_names_2, None, server_assignor_2, topic_partitions_2, unknown_4), pos + 1
+                return ConsumerGroupHeartbeatRequest(
+                    group_id_2, member_id_2, member_epoch_2, instance_id_2, rack_id_2, rebalance_timeout_ms_2,
+                    subscribed_topic_names_2, None, server_assignor_2, topic_partitions_2, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -322,14 +345,43 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     topic_partitions, topic_partitions_size = [], 0
                 else:
                     topic_partitions_size = len(topic_partitions) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(self.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, SIZES[server_assignor_size] if server_assignor_size < 128 else string_size(server_assignor_size), server_assignor_raw, SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iB(self.member_epoch, instance_id_size)
+                    if instance_id_size < 128
+                    else _write_i(self.member_epoch) + string_size(instance_id_size),
+                    instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                    rack_id_raw, _write_i(self.rebalance_timeout_ms),
+                    b"\0"
+                    if subscribed_topic_names is None
+                    else write_compact_strings(subscribed_topic_names),
+                    SIZES[subscribed_topic_regex_size]
+                    if subscribed_topic_regex_size < 128
+                    else string_size(subscribed_topic_regex_size),
+                    subscribed_topic_regex_raw,
+                    SIZES[server_assignor_size]
+                    if server_assignor_size < 128
+                    else string_size(server_assignor_size),
+                    server_assignor_raw,
+                    SIZES[topic_partitions_size]
+                    if topic_partitions_size < 128
+                    else uvarint(topic_partitions_size),
+                )
                 for item in topic_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        _write_16s(item.topic_id),
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -366,14 +418,41 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     topic_partitions_2, topic_partitions_size_2 = [], 0
                 else:
                     topic_partitions_size_2 = len(topic_partitions_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iB(self.member_epoch, instance_id_size_2) if instance_id_size_2 < 128 else _write_i(self.member_epoch) + string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, _write_i(self.rebalance_timeout_ms), b"\0" if subscribed_topic_names_2 is None else write_compact_strings(subscribed_topic_names_2), SIZES[server_assignor_size_2] if server_assignor_size_2 < 128 else string_size(server_assignor_size_2), server_assignor_raw_2, SIZES[topic_partitions_size_2] if topic_partitions_size_2 < 128 else uvarint(topic_partitions_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                    member_id_raw_2,
+                    _write_iB(self.member_epoch, instance_id_size_2)
+                    if instance_id_size_2 < 128
+                    else _write_i(self.member_epoch) + string_size(instance_id_size_2),
+                    instance_id_raw_2,
+                    SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
+                    rack_id_raw_2, _write_i(self.rebalance_timeout_ms),
+                    b"\0"
+                    if subscribed_topic_names_2 is None
+                    else write_compact_strings(subscribed_topic_names_2),
+                    SIZES[server_assignor_size_2]
+                    if server_assignor_size_2 < 128
+                    else string_size(server_assignor_size_2),
+                    server_assignor_raw_2,
+                    SIZES[topic_partitions_size_2]
+                    if topic_partitions_size_2 < 128
+                    else uvarint(topic_partitions_size_2),
+                )
                 for item_2 in topic_partitions_2:
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_16s(item_2.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
+                    out += (
+                        _write_16s(item_2.topic_id),
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

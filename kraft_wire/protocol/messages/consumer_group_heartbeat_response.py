@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -48,7 +50,10 @@ class Assignment(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions, flexible_from=0),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (0, 1), array=True, struct=TopicPartitions,
+            flexible_from=0,
+        ),
     )
 
     topic_partitions: list[TopicPartitions] = []
@@ -72,7 +77,9 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
         Field('member_id', 'memberId', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
         Field('member_epoch', 'memberEpoch', 'int32', (0, 1), flexible_from=0),
         Field('heartbeat_interval_ms', 'heartbeatIntervalMs', 'int32', (0, 1), flexible_from=0),
-        Field('assignment', 'assignment', 'struct', (0, 1), struct=Assignment, nullable=(0, 1), flexible_from=0),
+        Field(
+            'assignment', 'assignment', 'struct', (0, 1), struct=Assignment, nullable=(0, 1), flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -160,7 +167,10 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ConsumerGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, assignment, unknown_3), pos + 1
+                return ConsumerGroupHeartbeatResponse(
+                    throttle_time_ms, error_code, error_message, member_id, member_epoch,
+                    heartbeat_interval_ms, assignment, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -182,20 +192,37 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                     member_id_raw = self.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
                 assignment = self.assignment
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_ii(self.member_epoch, self.heartbeat_interval_ms))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw, _write_ii(self.member_epoch, self.heartbeat_interval_ms),
+                )
                 if assignment is None:
                     out.append(b'\xff')
                 else:
                     topic_partitions = assignment.topic_partitions
                     topic_partitions_size = len(topic_partitions) + 1
-                    out.append(_write_BB(1, topic_partitions_size) if topic_partitions_size < 128 else _write_B(1) + uvarint(topic_partitions_size))
+                    out.append(
+                        _write_BB(1, topic_partitions_size)
+                        if topic_partitions_size < 128
+                        else _write_B(1) + uvarint(topic_partitions_size)
+                    )
                     for item in topic_partitions:
                         partitions = item.partitions
                         partitions_size = len(partitions) + 1
                         tags, section = 0, b""
                         if item.unknown_tagged_fields:
                             tags, section = write_tags((), item.unknown_tagged_fields)
-                        out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                        out += (
+                            _write_16s(item.topic_id),
+                            _write_array_i[partitions_size](partitions_size, *partitions)
+                            if partitions_size < SHORT
+                            else write_long_array(partitions, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if assignment.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)

@@ -90,7 +90,9 @@ class ConsumerGroupMemberMetadataKey(Message, gc=False):
                 group_id_size = len(group_id_raw)
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw)
-                return b"".join((_write_h(group_id_size), group_id_raw, _write_h(member_id_size), member_id_raw))
+                return b"".join((
+                    _write_h(group_id_size), group_id_raw, _write_h(member_id_size), member_id_raw,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

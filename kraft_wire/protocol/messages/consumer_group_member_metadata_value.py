@@ -8,7 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_compact_strings, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_compact_strings,
+    read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -44,7 +47,10 @@ class ClassicMemberMetadata(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('session_timeout_ms', 'sessionTimeoutMs', 'int32', (0, 0), flexible_from=0),
-        Field('supported_protocols', 'supportedProtocols', 'struct', (0, 0), array=True, struct=ClassicProtocol, flexible_from=0),
+        Field(
+            'supported_protocols', 'supportedProtocols', 'struct', (0, 0), array=True, struct=ClassicProtocol,
+            flexible_from=0,
+        ),
     )
 
     session_timeout_ms: int = 0
@@ -68,11 +74,19 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
         Field('rack_id', 'rackId', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('client_id', 'clientId', 'string', (0, 0), flexible_from=0),
         Field('client_host', 'clientHost', 'string', (0, 0), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 0), array=True, flexible_from=0),
-        Field('subscribed_topic_regex', 'subscribedTopicRegex', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 0), array=True, flexible_from=0,
+        ),
+        Field(
+            'subscribed_topic_regex', 'subscribedTopicRegex', 'string', (0, 0), nullable=(0, 0),
+            flexible_from=0,
+        ),
         Field('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', (0, 0), flexible_from=0),
         Field('server_assignor', 'serverAssignor', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('classic_member_metadata', 'classicMemberMetadata', 'struct', (0, 0), struct=ClassicMemberMetadata, nullable=(0, 0), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'classic_member_metadata', 'classicMemberMetadata', 'struct', (0, 0),
+            struct=ClassicMemberMetadata, nullable=(0, 0), tag=0, tagged_from=0, flexible_from=0,
+        ),
     )
 
     instance_id: str | None = ''
@@ -227,7 +241,9 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                classic_member_metadata = ClassicMemberMetadata(session_timeout_ms, supported_protocols, unknown_3)
+                                classic_member_metadata = ClassicMemberMetadata(
+                                    session_timeout_ms, supported_protocols, unknown_3,
+                                )
                         elif tag < 1:
                             refuse()
                         else:
@@ -239,7 +255,11 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return ConsumerGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, subscribed_topic_names, subscribed_topic_regex, rebalance_timeout_ms, server_assignor, classic_member_metadata, unknown), pos
+                    return ConsumerGroupMemberMetadataValue(
+                        instance_id, rack_id, client_id, client_host, subscribed_topic_names,
+                        subscribed_topic_regex, rebalance_timeout_ms, server_assignor,
+                        classic_member_metadata, unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -278,7 +298,10 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     server_assignor_raw = self.server_assignor.encode()
                     server_assignor_size = len(server_assignor_raw) + 1
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata:
+                if (
+                    self.unknown_tagged_fields
+                    or self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.classic_member_metadata != _DEFAULT_ClassicMemberMetadata:
                         classic_member_metadata_payload: list[bytes] = []
@@ -288,7 +311,15 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                         else:
                             supported_protocols = classic_member_metadata.supported_protocols
                             supported_protocols_size = len(supported_protocols) + 1
-                            classic_member_metadata_payload.append(_write_BiB(1, classic_member_metadata.session_timeout_ms, supported_protocols_size) if supported_protocols_size < 128 else _write_Bi(1, classic_member_metadata.session_timeout_ms) + uvarint(supported_protocols_size))
+                            classic_member_metadata_payload.append(
+                                _write_BiB(
+                                    1, classic_member_metadata.session_timeout_ms, supported_protocols_size,
+                                )
+                                if supported_protocols_size < 128
+                                else _write_Bi(
+                                    1, classic_member_metadata.session_timeout_ms,
+                                ) + uvarint(supported_protocols_size)
+                            )
                             for item in supported_protocols:
                                 name_raw = item.name.encode()
                                 name_size = len(name_raw) + 1
@@ -297,14 +328,36 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                 tags_2, section_2 = 0, b""
                                 if item.unknown_tagged_fields:
                                     tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                                classic_member_metadata_payload += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags_2], section_2)
+                                classic_member_metadata_payload += (
+                                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                                    SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size),
+                                    metadata_raw, SIZES[tags_2], section_2,
+                                )
                             tags_3, section_3 = 0, b""
                             if classic_member_metadata.unknown_tagged_fields:
-                                tags_3, section_3 = write_tags((), classic_member_metadata.unknown_tagged_fields)
+                                tags_3, section_3 = write_tags(
+                                    (), classic_member_metadata.unknown_tagged_fields,
+                                )
                             classic_member_metadata_payload += (SIZES[tags_3], section_3)
                         known.append((0, b"".join(classic_member_metadata_payload)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[subscribed_topic_regex_size] if subscribed_topic_regex_size < 128 else string_size(subscribed_topic_regex_size), subscribed_topic_regex_raw, _write_iB(self.rebalance_timeout_ms, server_assignor_size) if server_assignor_size < 128 else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size), server_assignor_raw, SIZES[tags], section)
+                out += (
+                    SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size),
+                    instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                    rack_id_raw,
+                    SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                    client_id_raw,
+                    SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
+                    client_host_raw, write_compact_strings(subscribed_topic_names),
+                    SIZES[subscribed_topic_regex_size]
+                    if subscribed_topic_regex_size < 128
+                    else string_size(subscribed_topic_regex_size),
+                    subscribed_topic_regex_raw,
+                    _write_iB(self.rebalance_timeout_ms, server_assignor_size)
+                    if server_assignor_size < 128
+                    else _write_i(self.rebalance_timeout_ms) + string_size(server_assignor_size),
+                    server_assignor_raw, SIZES[tags], section,
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -46,7 +48,10 @@ class TopicMetadata(Structure, gc=False):
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
         Field('topic_name', 'topicName', 'string', (0, 0), flexible_from=0),
         Field('num_partitions', 'numPartitions', 'int32', (0, 0), flexible_from=0),
-        Field('partition_metadata', 'partitionMetadata', 'struct', (0, 0), array=True, struct=PartitionMetadata, flexible_from=0),
+        Field(
+            'partition_metadata', 'partitionMetadata', 'struct', (0, 0), array=True, struct=PartitionMetadata,
+            flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -78,7 +83,9 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
         start = pos
         try:
             if version == 0:
@@ -127,7 +134,9 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(TopicMetadata(as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata, unknown_2))
+                    topics.append(TopicMetadata(
+                        as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -150,13 +159,23 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                     topic_name_size = len(topic_name_raw) + 1
                     partition_metadata = item.partition_metadata
                     partition_metadata_size = len(partition_metadata) + 1
-                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_iB(item.num_partitions, partition_metadata_size) if partition_metadata_size < 128 else _write_i(item.num_partitions) + uvarint(partition_metadata_size))
+                    out += (
+                        _write_16sB(item.topic_id, topic_name_size)
+                        if topic_name_size < 128
+                        else _write_16s(item.topic_id) + string_size(topic_name_size),
+                        topic_name_raw,
+                        _write_iB(item.num_partitions, partition_metadata_size)
+                        if partition_metadata_size < 128
+                        else _write_i(item.num_partitions) + uvarint(partition_metadata_size),
+                    )
                     for item_2 in partition_metadata:
                         racks = item_2.racks
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition), write_compact_strings(racks), SIZES[tags], section)
+                        out += (
+                            _write_i(item_2.partition), write_compact_strings(racks), SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

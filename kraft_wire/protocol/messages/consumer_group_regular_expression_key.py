@@ -58,7 +58,9 @@ class ConsumerGroupRegularExpressionKey(Message, gc=False):
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupRegularExpressionKey, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupRegularExpressionKey, int]:
         start = pos
         try:
             if version == 0:
@@ -90,7 +92,10 @@ class ConsumerGroupRegularExpressionKey(Message, gc=False):
                 group_id_size = len(group_id_raw)
                 regular_expression_raw = self.regular_expression.encode()
                 regular_expression_size = len(regular_expression_raw)
-                return b"".join((_write_h(group_id_size), group_id_raw, _write_h(regular_expression_size), regular_expression_raw))
+                return b"".join((
+                    _write_h(group_id_size), group_id_raw, _write_h(regular_expression_size),
+                    regular_expression_raw,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

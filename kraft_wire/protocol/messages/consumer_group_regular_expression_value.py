@@ -61,7 +61,9 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupRegularExpressionValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupRegularExpressionValue, int]:
         start = pos
         try:
             if version == 0:
@@ -90,7 +92,9 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(topics), _write_qqB(self.version, self.timestamp, tags), section))
+                return b"".join((
+                    write_compact_strings(topics), _write_qqB(self.version, self.timestamp, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -46,7 +48,10 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_partitions', 'topicPartitions', 'struct', (0, 0), array=True, struct=TopicPartition, flexible_from=0),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (0, 0), array=True, struct=TopicPartition,
+            flexible_from=0,
+        ),
     )
 
     topic_partitions: list[TopicPartition] = []
@@ -54,7 +59,9 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
         start = pos
         try:
             if version == 0:
@@ -98,14 +105,24 @@ class ConsumerGroupTargetAssignmentMemberValue(Message, gc=False):
             if version == 0:
                 topic_partitions = self.topic_partitions
                 topic_partitions_size = len(topic_partitions) + 1
-                out.append(SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                out.append(
+                    SIZES[topic_partitions_size]
+                    if topic_partitions_size < 128
+                    else uvarint(topic_partitions_size)
+                )
                 for item in topic_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        _write_16s(item.topic_id),
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

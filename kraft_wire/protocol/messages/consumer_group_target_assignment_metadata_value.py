@@ -29,7 +29,10 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('assignment_epoch', 'assignmentEpoch', 'int32', (0, 0), flexible_from=0),
-        Field('assignment_timestamp', 'assignmentTimestamp', 'int64', (0, 0), tag=0, tagged_from=0, flexible_from=0, ignorable=True),
+        Field(
+            'assignment_timestamp', 'assignmentTimestamp', 'int64', (0, 0), tag=0, tagged_from=0,
+            flexible_from=0, ignorable=True,
+        ),
     )
 
     assignment_epoch: int = 0
@@ -70,13 +73,17 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp, unknown)
+                    return ConsumerGroupTargetAssignmentMetadataValue(
+                        assignment_epoch, assignment_timestamp, unknown,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
         start = pos
         try:
             if version == 0:
@@ -108,7 +115,9 @@ class ConsumerGroupTargetAssignmentMetadataValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch, assignment_timestamp, unknown), pos
+                    return ConsumerGroupTargetAssignmentMetadataValue(
+                        assignment_epoch, assignment_timestamp, unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)

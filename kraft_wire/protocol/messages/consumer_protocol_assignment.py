@@ -41,7 +41,9 @@ class ConsumerProtocolAssignment(Message, gc=False):
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('assigned_partitions', 'assignedPartitions', 'struct', (0, 3), array=True, struct=TopicPartition),
+        Field(
+            'assigned_partitions', 'assignedPartitions', 'struct', (0, 3), array=True, struct=TopicPartition,
+        ),
         Field('user_data', 'userData', 'bytes', (0, 3), nullable=(0, 3)),
     )
 

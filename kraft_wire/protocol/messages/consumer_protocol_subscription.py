@@ -45,7 +45,10 @@ class ConsumerProtocolSubscription(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topics', 'topics', 'string', (0, 3), array=True),
         Field('user_data', 'userData', 'bytes', (0, 3), nullable=(0, 3)),
-        Field('owned_partitions', 'ownedPartitions', 'struct', (1, 3), array=True, struct=TopicPartition, ignorable=True),
+        Field(
+            'owned_partitions', 'ownedPartitions', 'struct', (1, 3), array=True, struct=TopicPartition,
+            ignorable=True,
+        ),
         Field('generation_id', 'generationId', 'int32', (2, 3), ignorable=True),
         Field('rack_id', 'rackId', 'string', (3, 3), nullable=(3, 3), ignorable=True),
     )
@@ -110,7 +113,9 @@ class ConsumerProtocolSubscription(Message, gc=False):
                     rack_id = None
                     pos += 6
                 if pos <= len(data):
-                    return ConsumerProtocolSubscription(topics, user_data, owned_partitions, generation_id, rack_id), pos
+                    return ConsumerProtocolSubscription(
+                        topics, user_data, owned_partitions, generation_id, rack_id,
+                    ), pos
             if 0 <= version <= 2:
                 size, = _read_i(data, pos)
                 pos += 4
@@ -156,7 +161,9 @@ class ConsumerProtocolSubscription(Message, gc=False):
                 else:
                     generation_id_2 = -1
                 if pos <= len(data):
-                    return ConsumerProtocolSubscription(topics_2, user_data_2, owned_partitions_2, generation_id_2, None), pos
+                    return ConsumerProtocolSubscription(
+                        topics_2, user_data_2, owned_partitions_2, generation_id_2, None,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -173,7 +180,10 @@ class ConsumerProtocolSubscription(Message, gc=False):
                     user_data_size = len(user_data_raw)
                 owned_partitions = self.owned_partitions
                 owned_partitions_size = len(owned_partitions)
-                out += (write_strings(self.topics), _write_i(user_data_size), user_data_raw, _write_i(owned_partitions_size))
+                out += (
+                    write_strings(self.topics), _write_i(user_data_size), user_data_raw,
+                    _write_i(owned_partitions_size),
+                )
                 for item in owned_partitions:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw)

@@ -156,7 +156,10 @@ class ControllerRegistrationRequest(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ControllerRegistrationRequest(controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, listeners, features, unknown_3), pos + 1
+                return ControllerRegistrationRequest(
+                    controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, listeners, features,
+                    unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -167,7 +170,15 @@ class ControllerRegistrationRequest(Message, gc=False):
             if version == 0:
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
-                out.append(_write_i16stB(self.controller_id, self.incarnation_id, self.zk_migration_ready, listeners_size) if listeners_size < 128 else _write_i16st(self.controller_id, self.incarnation_id, self.zk_migration_ready) + uvarint(listeners_size))
+                out.append(
+                    _write_i16stB(
+                        self.controller_id, self.incarnation_id, self.zk_migration_ready, listeners_size,
+                    )
+                    if listeners_size < 128
+                    else _write_i16st(
+                        self.controller_id, self.incarnation_id, self.zk_migration_ready,
+                    ) + uvarint(listeners_size)
+                )
                 for item in listeners:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -176,7 +187,11 @@ class ControllerRegistrationRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HhB(item.port, item.security_protocol, tags), section,
+                    )
                 features = self.features
                 features_size = len(features) + 1
                 out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
@@ -186,7 +201,11 @@ class ControllerRegistrationRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
+                        section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -117,7 +119,10 @@ class CreateAclsRequest(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 3, tags)
                         pos -= 3
                     pos += 3
-                    creations.append(AclCreation(resource_type, resource_name, resource_pattern_type, principal, host, operation, permission_type, unknown))
+                    creations.append(AclCreation(
+                        resource_type, resource_name, resource_pattern_type, principal, host, operation,
+                        permission_type, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -154,7 +159,10 @@ class CreateAclsRequest(Message, gc=False):
                         refuse()
                     operation_2, permission_type_2 = _read_bb(data, pos)
                     pos += 2
-                    creations_2.append(AclCreation(resource_type_2, resource_name_2, resource_pattern_type_2, principal_2, host_2, operation_2, permission_type_2))
+                    creations_2.append(AclCreation(
+                        resource_type_2, resource_name_2, resource_pattern_type_2, principal_2, host_2,
+                        operation_2, permission_type_2,
+                    ))
                 return CreateAclsRequest(creations_2), pos
         except DECODE_FAULTS:
             pass
@@ -177,7 +185,17 @@ class CreateAclsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item.resource_pattern_type, principal_size) if principal_size < 128 else _write_b(item.resource_pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item.operation, item.permission_type, tags), section)
+                    out += (
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw,
+                        _write_bB(item.resource_pattern_type, principal_size)
+                        if principal_size < 128
+                        else _write_b(item.resource_pattern_type) + string_size(principal_size),
+                        principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
+                        host_raw, _write_bbB(item.operation, item.permission_type, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -196,7 +214,12 @@ class CreateAclsRequest(Message, gc=False):
                     host_size_2 = len(host_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2, _write_bh(item_2.resource_pattern_type, principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_2.operation, item_2.permission_type))
+                    out += (
+                        _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
+                        _write_bh(item_2.resource_pattern_type, principal_size_2), principal_raw_2,
+                        _write_h(host_size_2), host_raw_2,
+                        _write_bb(item_2.operation, item_2.permission_type),
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -49,9 +51,15 @@ class CreateDelegationTokenRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('owner_principal_type', 'ownerPrincipalType', 'string', (3, 3), nullable=(3, 3), flexible_from=2),
-        Field('owner_principal_name', 'ownerPrincipalName', 'string', (3, 3), nullable=(3, 3), flexible_from=2),
-        Field('renewers', 'renewers', 'struct', (1, 3), array=True, struct=CreatableRenewers, flexible_from=2),
+        Field(
+            'owner_principal_type', 'ownerPrincipalType', 'string', (3, 3), nullable=(3, 3), flexible_from=2,
+        ),
+        Field(
+            'owner_principal_name', 'ownerPrincipalName', 'string', (3, 3), nullable=(3, 3), flexible_from=2,
+        ),
+        Field(
+            'renewers', 'renewers', 'struct', (1, 3), array=True, struct=CreatableRenewers, flexible_from=2,
+        ),
         Field('max_lifetime_ms', 'maxLifetimeMs', 'int64', (1, 3), flexible_from=2),
     )
 
@@ -127,7 +135,9 @@ class CreateDelegationTokenRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
-                return CreateDelegationTokenRequest(owner_principal_type, owner_principal_name, renewers, max_lifetime_ms, unknown_2), pos + 9
+                return CreateDelegationTokenRequest(
+                    owner_principal_type, owner_principal_name, renewers, max_lifetime_ms, unknown_2,
+                ), pos + 9
             if version == 2:
                 size = data[pos]
                 pos += 1
@@ -211,7 +221,17 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     owner_principal_name_size = len(owner_principal_name_raw) + 1
                 renewers = self.renewers
                 renewers_size = len(renewers) + 1
-                out += (SIZES[owner_principal_type_size] if owner_principal_type_size < 128 else string_size(owner_principal_type_size), owner_principal_type_raw, SIZES[owner_principal_name_size] if owner_principal_name_size < 128 else string_size(owner_principal_name_size), owner_principal_name_raw, SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
+                out += (
+                    SIZES[owner_principal_type_size]
+                    if owner_principal_type_size < 128
+                    else string_size(owner_principal_type_size),
+                    owner_principal_type_raw,
+                    SIZES[owner_principal_name_size]
+                    if owner_principal_name_size < 128
+                    else string_size(owner_principal_name_size),
+                    owner_principal_name_raw,
+                    SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size),
+                )
                 for item in renewers:
                     principal_type_raw = item.principal_type.encode()
                     principal_type_size = len(principal_type_raw) + 1
@@ -220,7 +240,16 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[principal_type_size]
+                        if principal_type_size < 128
+                        else string_size(principal_type_size),
+                        principal_type_raw,
+                        SIZES[principal_name_size]
+                        if principal_name_size < 128
+                        else string_size(principal_name_size),
+                        principal_name_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -242,7 +271,16 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[principal_type_size_2] if principal_type_size_2 < 128 else string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[principal_type_size_2]
+                        if principal_type_size_2 < 128
+                        else string_size(principal_type_size_2),
+                        principal_type_raw_2,
+                        SIZES[principal_name_size_2]
+                        if principal_name_size_2 < 128
+                        else string_size(principal_name_size_2),
+                        principal_name_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -263,7 +301,10 @@ class CreateDelegationTokenRequest(Message, gc=False):
                     principal_name_size_3 = len(principal_name_raw_3)
                     if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(principal_type_size_3), principal_type_raw_3, _write_h(principal_name_size_3), principal_name_raw_3)
+                    out += (
+                        _write_h(principal_type_size_3), principal_type_raw_3,
+                        _write_h(principal_name_size_3), principal_name_raw_3,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_q(self.max_lifetime_ms))

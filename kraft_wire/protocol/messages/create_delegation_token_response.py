@@ -43,8 +43,14 @@ class CreateDelegationTokenResponse(Message, gc=False):
         Field('error_code', 'errorCode', 'int16', (1, 3), flexible_from=2),
         Field('principal_type', 'principalType', 'string', (1, 3), flexible_from=2),
         Field('principal_name', 'principalName', 'string', (1, 3), flexible_from=2),
-        Field('token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', (3, 3), flexible_from=2),
-        Field('token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', (3, 3), flexible_from=2),
+        Field(
+            'token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', (3, 3),
+            flexible_from=2,
+        ),
+        Field(
+            'token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', (3, 3),
+            flexible_from=2,
+        ),
         Field('issue_timestamp_ms', 'issueTimestampMs', 'int64', (1, 3), flexible_from=2),
         Field('expiry_timestamp_ms', 'expiryTimestampMs', 'int64', (1, 3), flexible_from=2),
         Field('max_timestamp_ms', 'maxTimestampMs', 'int64', (1, 3), flexible_from=2),
@@ -132,7 +138,11 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return CreateDelegationTokenResponse(error_code, principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id, hmac, throttle_time_ms, unknown)
+                return CreateDelegationTokenResponse(
+                    error_code, principal_type, principal_name, token_requester_principal_type,
+                    token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms,
+                    token_id, hmac, throttle_time_ms, unknown,
+                )
             if version == 2:
                 error_code_2, size = _read_hB(data, 0)
                 if 0 < size < 128:
@@ -171,7 +181,11 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2, unknown_2)
+                return CreateDelegationTokenResponse(
+                    error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2,
+                    expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2,
+                    unknown_2,
+                )
             if version == 1:
                 error_code_3, size = _read_hh(data, 0)
                 if size >= 0:
@@ -204,7 +218,10 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 else:
                     refuse()
                 throttle_time_ms_3, = _read_i(data, pos)
-                return CreateDelegationTokenResponse(error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3)
+                return CreateDelegationTokenResponse(
+                    error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3,
+                    expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -265,7 +282,11 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return CreateDelegationTokenResponse(error_code, principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms, token_id, hmac, throttle_time_ms, unknown), pos + 5
+                return CreateDelegationTokenResponse(
+                    error_code, principal_type, principal_name, token_requester_principal_type,
+                    token_requester_principal_name, issue_timestamp_ms, expiry_timestamp_ms, max_timestamp_ms,
+                    token_id, hmac, throttle_time_ms, unknown,
+                ), pos + 5
             if version == 2:
                 error_code_2, size = _read_hB(data, pos)
                 if 0 < size < 128:
@@ -304,7 +325,11 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return CreateDelegationTokenResponse(error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2, expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2, unknown_2), pos + 5
+                return CreateDelegationTokenResponse(
+                    error_code_2, principal_type_2, principal_name_2, '', '', issue_timestamp_ms_2,
+                    expiry_timestamp_ms_2, max_timestamp_ms_2, token_id_2, hmac_2, throttle_time_ms_2,
+                    unknown_2,
+                ), pos + 5
             if version == 1:
                 error_code_3, size = _read_hh(data, pos)
                 if size >= 0:
@@ -337,7 +362,10 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 else:
                     refuse()
                 throttle_time_ms_3, = _read_i(data, pos)
-                return CreateDelegationTokenResponse(error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3, expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3), pos + 4
+                return CreateDelegationTokenResponse(
+                    error_code_3, principal_type_3, principal_name_3, '', '', issue_timestamp_ms_3,
+                    expiry_timestamp_ms_3, max_timestamp_ms_3, token_id_3, hmac_3, throttle_time_ms_3,
+                ), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -361,7 +389,34 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hB(self.error_code, principal_type_size) if principal_type_size < 128 else _write_h(self.error_code) + string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw, _write_qqqB(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, _write_iB(self.throttle_time_ms, tags), section))
+                return b"".join((
+                    _write_hB(self.error_code, principal_type_size)
+                    if principal_type_size < 128
+                    else _write_h(self.error_code) + string_size(principal_type_size),
+                    principal_type_raw,
+                    SIZES[principal_name_size]
+                    if principal_name_size < 128
+                    else string_size(principal_name_size),
+                    principal_name_raw,
+                    SIZES[token_requester_principal_type_size]
+                    if token_requester_principal_type_size < 128
+                    else string_size(token_requester_principal_type_size),
+                    token_requester_principal_type_raw,
+                    SIZES[token_requester_principal_name_size]
+                    if token_requester_principal_name_size < 128
+                    else string_size(token_requester_principal_name_size),
+                    token_requester_principal_name_raw,
+                    _write_qqqB(
+                        self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
+                        token_id_size,
+                    )
+                    if token_id_size < 128
+                    else _write_qqq(
+                        self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
+                    ) + string_size(token_id_size),
+                    token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
+                    _write_iB(self.throttle_time_ms, tags), section,
+                ))
             if version == 2:
                 if self.token_requester_principal_type != '':
                     refuse()
@@ -378,7 +433,26 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hB(self.error_code, principal_type_size_2) if principal_type_size_2 < 128 else _write_h(self.error_code) + string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, _write_qqqB(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size_2) if token_id_size_2 < 128 else _write_qqq(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms) + string_size(token_id_size_2), token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2), hmac_raw_2, _write_iB(self.throttle_time_ms, tags_2), section_2))
+                return b"".join((
+                    _write_hB(self.error_code, principal_type_size_2)
+                    if principal_type_size_2 < 128
+                    else _write_h(self.error_code) + string_size(principal_type_size_2),
+                    principal_type_raw_2,
+                    SIZES[principal_name_size_2]
+                    if principal_name_size_2 < 128
+                    else string_size(principal_name_size_2),
+                    principal_name_raw_2,
+                    _write_qqqB(
+                        self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
+                        token_id_size_2,
+                    )
+                    if token_id_size_2 < 128
+                    else _write_qqq(
+                        self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
+                    ) + string_size(token_id_size_2),
+                    token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2),
+                    hmac_raw_2, _write_iB(self.throttle_time_ms, tags_2), section_2,
+                ))
             if version == 1:
                 if self.token_requester_principal_type != '':
                     refuse()
@@ -394,7 +468,15 @@ class CreateDelegationTokenResponse(Message, gc=False):
                 hmac_size_3 = len(hmac_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hh(self.error_code, principal_type_size_3), principal_type_raw_3, _write_h(principal_name_size_3), principal_name_raw_3, _write_qqqh(self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms, token_id_size_3), token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(self.throttle_time_ms)))
+                return b"".join((
+                    _write_hh(self.error_code, principal_type_size_3), principal_type_raw_3,
+                    _write_h(principal_name_size_3), principal_name_raw_3,
+                    _write_qqqh(
+                        self.issue_timestamp_ms, self.expiry_timestamp_ms, self.max_timestamp_ms,
+                        token_id_size_3,
+                    ),
+                    token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(self.throttle_time_ms),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

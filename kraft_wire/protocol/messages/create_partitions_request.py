@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -49,7 +54,10 @@ class CreatePartitionsTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 3), flexible_from=2),
         Field('count', 'count', 'int32', (0, 3), flexible_from=2),
-        Field('assignments', 'assignments', 'struct', (0, 3), array=True, struct=CreatePartitionsAssignment, nullable=(0, 3), flexible_from=2),
+        Field(
+            'assignments', 'assignments', 'struct', (0, 3), array=True, struct=CreatePartitionsAssignment,
+            nullable=(0, 3), flexible_from=2,
+        ),
     )
 
     name: str = ''
@@ -71,7 +79,9 @@ class CreatePartitionsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topics', 'topics', 'struct', (0, 3), array=True, struct=CreatePartitionsTopic, flexible_from=2),
+        Field(
+            'topics', 'topics', 'struct', (0, 3), array=True, struct=CreatePartitionsTopic, flexible_from=2,
+        ),
         Field('timeout_ms', 'timeoutMs', 'int32', (0, 3), flexible_from=2),
         Field('validate_only', 'validateOnly', 'bool', (0, 3), flexible_from=2),
     )
@@ -195,14 +205,24 @@ class CreatePartitionsRequest(Message, gc=False):
                         assignments, assignments_size = [], 0
                     else:
                         assignments_size = len(assignments) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_iB(item.count, assignments_size) if assignments_size < 128 else _write_i(item.count) + uvarint(assignments_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_iB(item.count, assignments_size)
+                        if assignments_size < 128
+                        else _write_i(item.count) + uvarint(assignments_size),
+                    )
                     for item_2 in assignments:
                         broker_ids = item_2.broker_ids
                         broker_ids_size = len(broker_ids) + 1
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), SIZES[tags], section)
+                        out += (
+                            _write_array_i[broker_ids_size](broker_ids_size, *broker_ids)
+                            if broker_ids_size < SHORT
+                            else write_long_array(broker_ids, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

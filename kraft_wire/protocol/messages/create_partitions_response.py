@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,10 @@ class CreatePartitionsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 3), flexible_from=2),
-        Field('results', 'results', 'struct', (0, 3), array=True, struct=CreatePartitionsTopicResult, flexible_from=2),
+        Field(
+            'results', 'results', 'struct', (0, 3), array=True, struct=CreatePartitionsTopicResult,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -146,7 +151,11 @@ class CreatePartitionsResponse(Message, gc=False):
             if 2 <= version <= 3:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size)
+                    if results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size)
+                )
                 for item in results:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -159,7 +168,13 @@ class CreatePartitionsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -180,7 +195,10 @@ class CreatePartitionsResponse(Message, gc=False):
                         error_message_size_2 = len(error_message_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_2), name_raw_2, _write_hh(item_2.error_code, error_message_size_2), error_message_raw_2)
+                    out += (
+                        _write_h(name_size_2), name_raw_2, _write_hh(item_2.error_code, error_message_size_2),
+                        error_message_raw_2,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

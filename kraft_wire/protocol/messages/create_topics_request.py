@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -72,8 +77,13 @@ class CreatableTopic(Structure, gc=False):
         Field('name', 'name', 'string', (2, 7), flexible_from=5),
         Field('num_partitions', 'numPartitions', 'int32', (2, 7), flexible_from=5),
         Field('replication_factor', 'replicationFactor', 'int16', (2, 7), flexible_from=5),
-        Field('assignments', 'assignments', 'struct', (2, 7), array=True, struct=CreatableReplicaAssignment, flexible_from=5),
-        Field('configs', 'configs', 'struct', (2, 7), array=True, struct=CreatableTopicConfig, flexible_from=5),
+        Field(
+            'assignments', 'assignments', 'struct', (2, 7), array=True, struct=CreatableReplicaAssignment,
+            flexible_from=5,
+        ),
+        Field(
+            'configs', 'configs', 'struct', (2, 7), array=True, struct=CreatableTopicConfig, flexible_from=5,
+        ),
     )
 
     name: str = ''
@@ -197,7 +207,9 @@ class CreateTopicsRequest(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(CreatableTopic(name, num_partitions, replication_factor, assignments, configs, unknown_3))
+                    topics.append(CreatableTopic(
+                        name, num_partitions, replication_factor, assignments, configs, unknown_3,
+                    ))
                 timeout_ms, validate_only, tags = _read_itB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -252,7 +264,9 @@ class CreateTopicsRequest(Message, gc=False):
                             value_2 = None
                             pos += 2
                         configs_2.append(CreatableTopicConfig(name_4, value_2))
-                    topics_2.append(CreatableTopic(name_3, num_partitions_2, replication_factor_2, assignments_2, configs_2))
+                    topics_2.append(CreatableTopic(
+                        name_3, num_partitions_2, replication_factor_2, assignments_2, configs_2,
+                    ))
                 timeout_ms_2, validate_only_2 = _read_it(data, pos)
                 return CreateTopicsRequest(topics_2, timeout_ms_2, validate_only_2), pos + 5
         except DECODE_FAULTS:
@@ -271,14 +285,27 @@ class CreateTopicsRequest(Message, gc=False):
                     name_size = len(name_raw) + 1
                     assignments = item.assignments
                     assignments_size = len(assignments) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item.num_partitions, item.replication_factor, assignments_size) if assignments_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(assignments_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_ihB(item.num_partitions, item.replication_factor, assignments_size)
+                        if assignments_size < 128
+                        else _write_ih(
+                            item.num_partitions, item.replication_factor,
+                        ) + uvarint(assignments_size),
+                    )
                     for item_2 in assignments:
                         broker_ids = item_2.broker_ids
                         broker_ids_size = len(broker_ids) + 1
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[broker_ids_size](broker_ids_size, *broker_ids) if broker_ids_size < SHORT else write_long_array(broker_ids, "i"), SIZES[tags], section)
+                        out += (
+                            _write_i(item_2.partition_index),
+                            _write_array_i[broker_ids_size](broker_ids_size, *broker_ids)
+                            if broker_ids_size < SHORT
+                            else write_long_array(broker_ids, "i"),
+                            SIZES[tags], section,
+                        )
                     configs = item.configs
                     configs_size = len(configs) + 1
                     out.append(SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
@@ -294,7 +321,11 @@ class CreateTopicsRequest(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
+                        out += (
+                            SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                            SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                            SIZES[tags_2], section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -313,7 +344,10 @@ class CreateTopicsRequest(Message, gc=False):
                     name_size_3 = len(name_raw_3)
                     assignments_2 = item_4.assignments
                     assignments_size_2 = len(assignments_2)
-                    out += (_write_h(name_size_3), name_raw_3, _write_ihi(item_4.num_partitions, item_4.replication_factor, assignments_size_2))
+                    out += (
+                        _write_h(name_size_3), name_raw_3,
+                        _write_ihi(item_4.num_partitions, item_4.replication_factor, assignments_size_2),
+                    )
                     for item_5 in assignments_2:
                         if item_5.unknown_tagged_fields:
                             refuse()

@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags,
+    refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -68,11 +71,20 @@ class CreatableTopicResult(Structure, gc=False):
         Field('name', 'name', 'string', (2, 7), flexible_from=5),
         Field('topic_id', 'topicId', 'uuid', (7, 7), flexible_from=5, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (2, 7), flexible_from=5),
-        Field('error_message', 'errorMessage', 'string', (2, 7), nullable=(2, 7), flexible_from=5, ignorable=True),
-        Field('topic_config_error_code', 'topicConfigErrorCode', 'int16', (5, 7), tag=0, tagged_from=5, flexible_from=5, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (2, 7), nullable=(2, 7), flexible_from=5,
+            ignorable=True,
+        ),
+        Field(
+            'topic_config_error_code', 'topicConfigErrorCode', 'int16', (5, 7), tag=0, tagged_from=5,
+            flexible_from=5, ignorable=True,
+        ),
         Field('num_partitions', 'numPartitions', 'int32', (5, 7), flexible_from=5, ignorable=True),
         Field('replication_factor', 'replicationFactor', 'int16', (5, 7), flexible_from=5, ignorable=True),
-        Field('configs', 'configs', 'struct', (5, 7), array=True, struct=CreatableTopicConfigs, nullable=(5, 7), flexible_from=5, ignorable=True),
+        Field(
+            'configs', 'configs', 'struct', (5, 7), array=True, struct=CreatableTopicConfigs, nullable=(5, 7),
+            flexible_from=5, ignorable=True,
+        ),
     )
 
     name: str = ''
@@ -182,7 +194,9 @@ class CreateTopicsResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 4, tags)
                                 pos -= 4
                             pos += 4
-                            configs.append(CreatableTopicConfigs(name_2, value, read_only, config_source, is_sensitive, unknown))
+                            configs.append(CreatableTopicConfigs(
+                                name_2, value, read_only, config_source, is_sensitive, unknown,
+                            ))
                     tags = data[pos]
                     pos += 1
                     topic_config_error_code: int
@@ -210,7 +224,10 @@ class CreateTopicsResponse(Message, gc=False):
                                 pos = end
                         if others:
                             unknown_2 = tuple(others)
-                    topics.append(CreatableTopicResult(name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code, num_partitions, replication_factor, configs, unknown_2))
+                    topics.append(CreatableTopicResult(
+                        name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code,
+                        num_partitions, replication_factor, configs, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -281,7 +298,9 @@ class CreateTopicsResponse(Message, gc=False):
                                 unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
                                 pos -= 4
                             pos += 4
-                            configs_2.append(CreatableTopicConfigs(name_4, value_2, read_only_2, config_source_2, is_sensitive_2, unknown_4))
+                            configs_2.append(CreatableTopicConfigs(
+                                name_4, value_2, read_only_2, config_source_2, is_sensitive_2, unknown_4,
+                            ))
                     tags = data[pos]
                     pos += 1
                     topic_config_error_code_2: int
@@ -309,7 +328,10 @@ class CreateTopicsResponse(Message, gc=False):
                                 pos = end
                         if others_2:
                             unknown_5 = tuple(others_2)
-                    topics_2.append(CreatableTopicResult(name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2, num_partitions_2, replication_factor_2, configs_2, unknown_5))
+                    topics_2.append(CreatableTopicResult(
+                        name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2,
+                        num_partitions_2, replication_factor_2, configs_2, unknown_5,
+                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -339,7 +361,9 @@ class CreateTopicsResponse(Message, gc=False):
                     else:
                         error_message_3 = None
                         pos += 4
-                    topics_3.append(CreatableTopicResult(name_5, Uuid.ZERO, error_code_3, error_message_3, 0, -1, -1, []))
+                    topics_3.append(CreatableTopicResult(
+                        name_5, Uuid.ZERO, error_code_3, error_message_3, 0, -1, -1, [],
+                    ))
                 if pos <= len(data):
                     return CreateTopicsResponse(throttle_time_ms_3, topics_3), pos
         except DECODE_FAULTS:
@@ -352,7 +376,11 @@ class CreateTopicsResponse(Message, gc=False):
             if version == 7:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -367,7 +395,16 @@ class CreateTopicsResponse(Message, gc=False):
                         configs, configs_size = [], 0
                     else:
                         configs_size = len(configs) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size) if error_message_size < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size), error_message_raw, _write_ihB(item.num_partitions, item.replication_factor, configs_size) if configs_size < 128 else _write_ih(item.num_partitions, item.replication_factor) + uvarint(configs_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_16shB(item.topic_id, item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        _write_ihB(item.num_partitions, item.replication_factor, configs_size)
+                        if configs_size < 128
+                        else _write_ih(item.num_partitions, item.replication_factor) + uvarint(configs_size),
+                    )
                     for item_2 in configs:
                         name_raw_2 = item_2.name.encode()
                         name_size_2 = len(name_raw_2) + 1
@@ -380,7 +417,12 @@ class CreateTopicsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, tags), section)
+                        out += (
+                            SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                            SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                            _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, tags),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields or item.topic_config_error_code != 0:
                         known: list[tuple[int, bytes]] = []
@@ -396,7 +438,11 @@ class CreateTopicsResponse(Message, gc=False):
             if 5 <= version <= 6:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size_2)
+                )
                 for item_3 in topics_2:
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3) + 1
@@ -411,7 +457,18 @@ class CreateTopicsResponse(Message, gc=False):
                         configs_2, configs_size_2 = [], 0
                     else:
                         configs_size_2 = len(configs_2) + 1
-                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_hB(item_3.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_3.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_ihB(item_3.num_partitions, item_3.replication_factor, configs_size_2) if configs_size_2 < 128 else _write_ih(item_3.num_partitions, item_3.replication_factor) + uvarint(configs_size_2))
+                    out += (
+                        SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
+                        _write_hB(item_3.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_h(item_3.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2,
+                        _write_ihB(item_3.num_partitions, item_3.replication_factor, configs_size_2)
+                        if configs_size_2 < 128
+                        else _write_ih(
+                            item_3.num_partitions, item_3.replication_factor,
+                        ) + uvarint(configs_size_2),
+                    )
                     for item_4 in configs_2:
                         name_raw_4 = item_4.name.encode()
                         name_size_4 = len(name_raw_4) + 1
@@ -424,7 +481,13 @@ class CreateTopicsResponse(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_tbtB(item_4.read_only, item_4.config_source, item_4.is_sensitive, tags_4), section_4)
+                        out += (
+                            SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
+                            SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
+                            value_raw_2,
+                            _write_tbtB(item_4.read_only, item_4.config_source, item_4.is_sensitive, tags_4),
+                            section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields or item_3.topic_config_error_code != 0:
                         known_2: list[tuple[int, bytes]] = []
@@ -452,7 +515,10 @@ class CreateTopicsResponse(Message, gc=False):
                         error_message_size_3 = len(error_message_raw_3)
                     if item_5.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(name_size_5), name_raw_5, _write_hh(item_5.error_code, error_message_size_3), error_message_raw_3)
+                    out += (
+                        _write_h(name_size_5), name_raw_5, _write_hh(item_5.error_code, error_message_size_3),
+                        error_message_raw_3,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -107,7 +107,11 @@ class DefaultPrincipalData(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[type_size] if type_size < 128 else string_size(type_size), type_raw, SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_tB(self.token_authenticated, tags), section))
+                return b"".join((
+                    SIZES[type_size] if type_size < 128 else string_size(type_size), type_raw,
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_tB(self.token_authenticated, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -89,7 +89,10 @@ class DelegationTokenRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DelegationTokenRecord(owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown)
+                return DelegationTokenRecord(
+                    owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp,
+                    token_id, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -132,7 +135,10 @@ class DelegationTokenRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DelegationTokenRecord(owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp, token_id, unknown), pos + 1
+                return DelegationTokenRecord(
+                    owner, requester, renewers, issue_timestamp, max_timestamp, expiration_timestamp,
+                    token_id, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -151,7 +157,19 @@ class DelegationTokenRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw, SIZES[requester_size] if requester_size < 128 else string_size(requester_size), requester_raw, write_compact_strings(renewers), _write_qqqB(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(self.issue_timestamp, self.max_timestamp, self.expiration_timestamp) + string_size(token_id_size), token_id_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw,
+                    SIZES[requester_size] if requester_size < 128 else string_size(requester_size),
+                    requester_raw, write_compact_strings(renewers),
+                    _write_qqqB(
+                        self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size,
+                    )
+                    if token_id_size < 128
+                    else _write_qqq(
+                        self.issue_timestamp, self.max_timestamp, self.expiration_timestamp,
+                    ) + string_size(token_id_size),
+                    token_id_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

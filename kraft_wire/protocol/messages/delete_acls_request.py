@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -34,7 +36,9 @@ class DeleteAclsFilter(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('resource_type_filter', 'resourceTypeFilter', 'int8', (1, 3), flexible_from=2),
-        Field('resource_name_filter', 'resourceNameFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
+        Field(
+            'resource_name_filter', 'resourceNameFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2,
+        ),
         Field('pattern_type_filter', 'patternTypeFilter', 'int8', (1, 3), flexible_from=2),
         Field('principal_filter', 'principalFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
         Field('host_filter', 'hostFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
@@ -129,7 +133,10 @@ class DeleteAclsRequest(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 3, tags)
                         pos -= 3
                     pos += 3
-                    filters.append(DeleteAclsFilter(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown))
+                    filters.append(DeleteAclsFilter(
+                        resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
+                        host_filter, operation, permission_type, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -172,7 +179,10 @@ class DeleteAclsRequest(Message, gc=False):
                         pos += 2
                     operation_2, permission_type_2 = _read_bb(data, pos)
                     pos += 2
-                    filters_2.append(DeleteAclsFilter(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2))
+                    filters_2.append(DeleteAclsFilter(
+                        resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2,
+                        principal_filter_2, host_filter_2, operation_2, permission_type_2,
+                    ))
                 return DeleteAclsRequest(filters_2), pos
         except DECODE_FAULTS:
             pass
@@ -207,7 +217,18 @@ class DeleteAclsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.resource_type_filter, resource_name_filter_size) if resource_name_filter_size < 128 else _write_b(item.resource_type_filter) + string_size(resource_name_filter_size), resource_name_filter_raw, _write_bB(item.pattern_type_filter, principal_filter_size) if principal_filter_size < 128 else _write_b(item.pattern_type_filter) + string_size(principal_filter_size), principal_filter_raw, SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size), host_filter_raw, _write_bbB(item.operation, item.permission_type, tags), section)
+                    out += (
+                        _write_bB(item.resource_type_filter, resource_name_filter_size)
+                        if resource_name_filter_size < 128
+                        else _write_b(item.resource_type_filter) + string_size(resource_name_filter_size),
+                        resource_name_filter_raw,
+                        _write_bB(item.pattern_type_filter, principal_filter_size)
+                        if principal_filter_size < 128
+                        else _write_b(item.pattern_type_filter) + string_size(principal_filter_size),
+                        principal_filter_raw,
+                        SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
+                        host_filter_raw, _write_bbB(item.operation, item.permission_type, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -238,7 +259,13 @@ class DeleteAclsRequest(Message, gc=False):
                         host_filter_size_2 = len(host_filter_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_bh(item_2.resource_type_filter, resource_name_filter_size_2), resource_name_filter_raw_2, _write_bh(item_2.pattern_type_filter, principal_filter_size_2), principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2, _write_bb(item_2.operation, item_2.permission_type))
+                    out += (
+                        _write_bh(item_2.resource_type_filter, resource_name_filter_size_2),
+                        resource_name_filter_raw_2,
+                        _write_bh(item_2.pattern_type_filter, principal_filter_size_2),
+                        principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2,
+                        _write_bb(item_2.operation, item_2.permission_type),
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

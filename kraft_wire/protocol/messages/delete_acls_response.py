@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -80,7 +82,10 @@ class DeleteAclsFilterResult(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (1, 3), flexible_from=2),
         Field('error_message', 'errorMessage', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
-        Field('matching_acls', 'matchingAcls', 'struct', (1, 3), array=True, struct=DeleteAclsMatchingAcl, flexible_from=2),
+        Field(
+            'matching_acls', 'matchingAcls', 'struct', (1, 3), array=True, struct=DeleteAclsMatchingAcl,
+            flexible_from=2,
+        ),
     )
 
     error_code: int = 0
@@ -103,7 +108,10 @@ class DeleteAclsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 3), flexible_from=2),
-        Field('filter_results', 'filterResults', 'struct', (1, 3), array=True, struct=DeleteAclsFilterResult, flexible_from=2),
+        Field(
+            'filter_results', 'filterResults', 'struct', (1, 3), array=True, struct=DeleteAclsFilterResult,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -184,14 +192,19 @@ class DeleteAclsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 3, tags)
                             pos -= 3
                         pos += 3
-                        matching_acls.append(DeleteAclsMatchingAcl(error_code_2, error_message_2, resource_type, resource_name, pattern_type, principal, host, operation, permission_type, unknown))
+                        matching_acls.append(DeleteAclsMatchingAcl(
+                            error_code_2, error_message_2, resource_type, resource_name, pattern_type,
+                            principal, host, operation, permission_type, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    filter_results.append(DeleteAclsFilterResult(error_code, error_message, matching_acls, unknown_2))
+                    filter_results.append(DeleteAclsFilterResult(
+                        error_code, error_message, matching_acls, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -252,8 +265,13 @@ class DeleteAclsResponse(Message, gc=False):
                             refuse()
                         operation_2, permission_type_2 = _read_bb(data, pos)
                         pos += 2
-                        matching_acls_2.append(DeleteAclsMatchingAcl(error_code_4, error_message_4, resource_type_2, resource_name_2, pattern_type_2, principal_2, host_2, operation_2, permission_type_2))
-                    filter_results_2.append(DeleteAclsFilterResult(error_code_3, error_message_3, matching_acls_2))
+                        matching_acls_2.append(DeleteAclsMatchingAcl(
+                            error_code_4, error_message_4, resource_type_2, resource_name_2, pattern_type_2,
+                            principal_2, host_2, operation_2, permission_type_2,
+                        ))
+                    filter_results_2.append(DeleteAclsFilterResult(
+                        error_code_3, error_message_3, matching_acls_2,
+                    ))
                 return DeleteAclsResponse(throttle_time_ms_2, filter_results_2), pos
         except DECODE_FAULTS:
             pass
@@ -265,7 +283,11 @@ class DeleteAclsResponse(Message, gc=False):
             if 2 <= version <= 3:
                 filter_results = self.filter_results
                 filter_results_size = len(filter_results) + 1
-                out.append(_write_iB(self.throttle_time_ms, filter_results_size) if filter_results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(filter_results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, filter_results_size)
+                    if filter_results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(filter_results_size)
+                )
                 for item in filter_results:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -275,7 +297,15 @@ class DeleteAclsResponse(Message, gc=False):
                         error_message_size = len(error_message_raw) + 1
                     matching_acls = item.matching_acls
                     matching_acls_size = len(matching_acls) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[matching_acls_size] if matching_acls_size < 128 else uvarint(matching_acls_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        SIZES[matching_acls_size]
+                        if matching_acls_size < 128
+                        else uvarint(matching_acls_size),
+                    )
                     for item_2 in matching_acls:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -292,7 +322,21 @@ class DeleteAclsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_hB(item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_bB(item_2.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item_2.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item_2.pattern_type, principal_size) if principal_size < 128 else _write_b(item_2.pattern_type) + string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section)
+                        out += (
+                            _write_hB(item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_h(item_2.error_code) + string_size(error_message_size_2),
+                            error_message_raw_2,
+                            _write_bB(item_2.resource_type, resource_name_size)
+                            if resource_name_size < 128
+                            else _write_b(item_2.resource_type) + string_size(resource_name_size),
+                            resource_name_raw,
+                            _write_bB(item_2.pattern_type, principal_size)
+                            if principal_size < 128
+                            else _write_b(item_2.pattern_type) + string_size(principal_size),
+                            principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
+                            host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -315,7 +359,10 @@ class DeleteAclsResponse(Message, gc=False):
                         error_message_size_3 = len(error_message_raw_3)
                     matching_acls_2 = item_3.matching_acls
                     matching_acls_size_2 = len(matching_acls_2)
-                    out += (_write_hh(item_3.error_code, error_message_size_3), error_message_raw_3, _write_i(matching_acls_size_2))
+                    out += (
+                        _write_hh(item_3.error_code, error_message_size_3), error_message_raw_3,
+                        _write_i(matching_acls_size_2),
+                    )
                     for item_4 in matching_acls_2:
                         if item_4.error_message is None:
                             error_message_raw_4 = b""
@@ -331,7 +378,13 @@ class DeleteAclsResponse(Message, gc=False):
                         host_size_2 = len(host_raw_2)
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out += (_write_hh(item_4.error_code, error_message_size_4), error_message_raw_4, _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2, _write_bh(item_4.pattern_type, principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_4.operation, item_4.permission_type))
+                        out += (
+                            _write_hh(item_4.error_code, error_message_size_4), error_message_raw_4,
+                            _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2,
+                            _write_bh(item_4.pattern_type, principal_size_2), principal_raw_2,
+                            _write_h(host_size_2), host_raw_2,
+                            _write_bb(item_4.operation, item_4.permission_type),
+                        )
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -31,7 +33,10 @@ class DeletableGroupResult(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (0, 3), flexible_from=2),
         Field('error_code', 'errorCode', 'int16', (0, 3), flexible_from=2),
-        Field('error_message', 'errorMessage', 'string', (3, 3), nullable=(3, 3), flexible_from=2, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (3, 3), nullable=(3, 3), flexible_from=2,
+            ignorable=True,
+        ),
     )
 
     group_id: str = ''
@@ -54,7 +59,9 @@ class DeleteGroupsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 3), flexible_from=2),
-        Field('results', 'results', 'struct', (0, 3), array=True, struct=DeletableGroupResult, flexible_from=2),
+        Field(
+            'results', 'results', 'struct', (0, 3), array=True, struct=DeletableGroupResult, flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -166,7 +173,11 @@ class DeleteGroupsResponse(Message, gc=False):
             if version == 3:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size)
+                    if results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size)
+                )
                 for item in results:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
@@ -179,7 +190,14 @@ class DeleteGroupsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -188,14 +206,21 @@ class DeleteGroupsResponse(Message, gc=False):
             if version == 2:
                 results_2 = self.results
                 results_size_2 = len(results_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size_2) if results_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size_2)
+                    if results_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size_2)
+                )
                 for item_2 in results_2:
                     group_id_raw_2 = item_2.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_hB(item_2.error_code, tags_3), section_3)
+                    out += (
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2, _write_hB(item_2.error_code, tags_3), section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,7 +54,10 @@ class DeleteRecordsTopicResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 2), flexible_from=2),
-        Field('partitions', 'partitions', 'struct', (0, 2), array=True, struct=DeleteRecordsPartitionResult, flexible_from=2),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 2), array=True, struct=DeleteRecordsPartitionResult,
+            flexible_from=2,
+        ),
     )
 
     name: str = ''
@@ -73,7 +78,10 @@ class DeleteRecordsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 2), flexible_from=2),
-        Field('topics', 'topics', 'struct', (0, 2), array=True, struct=DeleteRecordsTopicResult, flexible_from=2),
+        Field(
+            'topics', 'topics', 'struct', (0, 2), array=True, struct=DeleteRecordsTopicResult,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -118,7 +126,9 @@ class DeleteRecordsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 15, tags)
                             pos -= 15
                         pos += 15
-                        partitions.append(DeleteRecordsPartitionResult(partition_index, low_watermark, error_code, unknown))
+                        partitions.append(DeleteRecordsPartitionResult(
+                            partition_index, low_watermark, error_code, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -154,7 +164,9 @@ class DeleteRecordsResponse(Message, gc=False):
                     for _ in rounds:
                         partition_index_2, low_watermark_2, error_code_2 = _read_iqh(data, pos)
                         pos += 14
-                        partitions_2.append(DeleteRecordsPartitionResult(partition_index_2, low_watermark_2, error_code_2))
+                        partitions_2.append(DeleteRecordsPartitionResult(
+                            partition_index_2, low_watermark_2, error_code_2,
+                        ))
                     topics_2.append(DeleteRecordsTopicResult(name_2, partitions_2))
                 return DeleteRecordsResponse(throttle_time_ms_2, topics_2), pos
         except DECODE_FAULTS:
@@ -167,18 +179,30 @@ class DeleteRecordsResponse(Message, gc=False):
             if version == 2:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iqhB(item_2.partition_index, item_2.low_watermark, item_2.error_code, tags), section)
+                        out += (
+                            _write_iqhB(
+                                item_2.partition_index, item_2.low_watermark, item_2.error_code, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -201,7 +225,9 @@ class DeleteRecordsResponse(Message, gc=False):
                     for item_4 in partitions_2:
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_iqh(item_4.partition_index, item_4.low_watermark, item_4.error_code))
+                        out.append(_write_iqh(
+                            item_4.partition_index, item_4.low_watermark, item_4.error_code,
+                        ))
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -37,7 +37,10 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (0, 0), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 0), array=True, struct=DeleteShareGroupOffsetsRequestTopic, flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 0), array=True, struct=DeleteShareGroupOffsetsRequestTopic,
+            flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -99,14 +102,20 @@ class DeleteShareGroupOffsetsRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

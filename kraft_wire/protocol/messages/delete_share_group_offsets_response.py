@@ -57,7 +57,10 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('responses', 'responses', 'struct', (0, 0), array=True, struct=DeleteShareGroupOffsetsResponseTopic, flexible_from=0),
+        Field(
+            'responses', 'responses', 'struct', (0, 0), array=True,
+            struct=DeleteShareGroupOffsetsResponseTopic, flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -119,13 +122,17 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(DeleteShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), error_code_2, error_message_2, unknown))
+                    responses.append(DeleteShareGroupOffsetsResponseTopic(
+                        topic_name, as_uuid(Uuid, topic_id), error_code_2, error_message_2, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DeleteShareGroupOffsetsResponse(throttle_time_ms, error_code, error_message, responses, unknown_2), pos + 1
+                return DeleteShareGroupOffsetsResponse(
+                    throttle_time_ms, error_code, error_message, responses, unknown_2,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -142,7 +149,13 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[responses_size] if responses_size < 128 else uvarint(responses_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[responses_size] if responses_size < 128 else uvarint(responses_size),
+                )
                 for item in responses:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
@@ -155,7 +168,14 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags], section)
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        _write_16shB(item.topic_id, item.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

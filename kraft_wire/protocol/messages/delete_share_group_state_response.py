@@ -47,7 +47,9 @@ class DeleteStateResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -142,7 +144,11 @@ class DeleteShareGroupStateResponse(Message, gc=False):
                 for item in results:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -153,7 +159,14 @@ class DeleteShareGroupStateResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                        out += (
+                            _write_ihB(item_2.partition, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

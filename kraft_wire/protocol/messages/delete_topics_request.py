@@ -6,8 +6,12 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, string_size, write_compact_strings, write_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -144,7 +148,10 @@ class DeleteTopicsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16sB(item.topic_id, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_16sB(item.topic_id, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -34,7 +36,10 @@ class DeletableTopicResult(Structure, gc=False):
         Field('name', 'name', 'string', (1, 6), nullable=(6, 6), flexible_from=4),
         Field('topic_id', 'topicId', 'uuid', (6, 6), flexible_from=4, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (1, 6), flexible_from=4),
-        Field('error_message', 'errorMessage', 'string', (5, 6), nullable=(5, 6), flexible_from=4, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (5, 6), nullable=(5, 6), flexible_from=4,
+            ignorable=True,
+        ),
     )
 
     name: str | None = ''
@@ -59,7 +64,10 @@ class DeleteTopicsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 6), flexible_from=4, ignorable=True),
-        Field('responses', 'responses', 'struct', (1, 6), array=True, struct=DeletableTopicResult, flexible_from=4),
+        Field(
+            'responses', 'responses', 'struct', (1, 6), array=True, struct=DeletableTopicResult,
+            flexible_from=4,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -110,7 +118,9 @@ class DeleteTopicsResponse(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(DeletableTopicResult(name, as_uuid(Uuid, topic_id), error_code, error_message, unknown))
+                    responses.append(DeletableTopicResult(
+                        name, as_uuid(Uuid, topic_id), error_code, error_message, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -156,7 +166,9 @@ class DeleteTopicsResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses_2.append(DeletableTopicResult(name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3))
+                    responses_2.append(DeletableTopicResult(
+                        name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -191,7 +203,11 @@ class DeleteTopicsResponse(Message, gc=False):
             if version == 6:
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out.append(_write_iB(self.throttle_time_ms, responses_size) if responses_size < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, responses_size)
+                    if responses_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(responses_size)
+                )
                 for item in responses:
                     if item.name is None:
                         name_raw = b""
@@ -208,7 +224,13 @@ class DeleteTopicsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16shB(item.topic_id, item.error_code, error_message_size) if error_message_size < 128 else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_16shB(item.topic_id, item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_16sh(item.topic_id, item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -217,13 +239,20 @@ class DeleteTopicsResponse(Message, gc=False):
             if 4 <= version <= 5:
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, responses_size_2) if responses_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(responses_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, responses_size_2)
+                    if responses_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(responses_size_2)
+                )
                 for item_2 in responses_2:
                     if item_2.name is None:
                         refuse()
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_h(item_2.error_code))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_h(item_2.error_code),
+                    )
                     if version >= 5:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -231,7 +260,12 @@ class DeleteTopicsResponse(Message, gc=False):
                         else:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
-                        out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2)
+                        out += (
+                            SIZES[error_message_size_2]
+                            if error_message_size_2 < 128
+                            else string_size(error_message_size_2),
+                            error_message_raw_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)

@@ -36,7 +36,9 @@ class DescribeAclsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('resource_type_filter', 'resourceTypeFilter', 'int8', (1, 3), flexible_from=2),
-        Field('resource_name_filter', 'resourceNameFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
+        Field(
+            'resource_name_filter', 'resourceNameFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2,
+        ),
         Field('pattern_type_filter', 'patternTypeFilter', 'int8', (1, 3), flexible_from=2),
         Field('principal_filter', 'principalFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
         Field('host_filter', 'hostFilter', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
@@ -102,7 +104,10 @@ class DescribeAclsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return DescribeAclsRequest(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown)
+                return DescribeAclsRequest(
+                    resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
+                    host_filter, operation, permission_type, unknown,
+                )
             if version == 1:
                 resource_type_filter_2, size = _read_bh(data, 0)
                 resource_name_filter_2: str | None
@@ -132,7 +137,10 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_2 = None
                     pos += 2
                 operation_2, permission_type_2 = _read_bb(data, pos)
-                return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2)
+                return DescribeAclsRequest(
+                    resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2,
+                    host_filter_2, operation_2, permission_type_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -180,7 +188,10 @@ class DescribeAclsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return DescribeAclsRequest(resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter, host_filter, operation, permission_type, unknown), pos + 3
+                return DescribeAclsRequest(
+                    resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
+                    host_filter, operation, permission_type, unknown,
+                ), pos + 3
             if version == 1:
                 resource_type_filter_2, size = _read_bh(data, pos)
                 resource_name_filter_2: str | None
@@ -210,7 +221,10 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_2 = None
                     pos += 2
                 operation_2, permission_type_2 = _read_bb(data, pos)
-                return DescribeAclsRequest(resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2, host_filter_2, operation_2, permission_type_2), pos + 2
+                return DescribeAclsRequest(
+                    resource_type_filter_2, resource_name_filter_2, pattern_type_filter_2, principal_filter_2,
+                    host_filter_2, operation_2, permission_type_2,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -240,7 +254,18 @@ class DescribeAclsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_bB(self.resource_type_filter, resource_name_filter_size) if resource_name_filter_size < 128 else _write_b(self.resource_type_filter) + string_size(resource_name_filter_size), resource_name_filter_raw, _write_bB(self.pattern_type_filter, principal_filter_size) if principal_filter_size < 128 else _write_b(self.pattern_type_filter) + string_size(principal_filter_size), principal_filter_raw, SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size), host_filter_raw, _write_bbB(self.operation, self.permission_type, tags), section))
+                return b"".join((
+                    _write_bB(self.resource_type_filter, resource_name_filter_size)
+                    if resource_name_filter_size < 128
+                    else _write_b(self.resource_type_filter) + string_size(resource_name_filter_size),
+                    resource_name_filter_raw,
+                    _write_bB(self.pattern_type_filter, principal_filter_size)
+                    if principal_filter_size < 128
+                    else _write_b(self.pattern_type_filter) + string_size(principal_filter_size),
+                    principal_filter_raw,
+                    SIZES[host_filter_size] if host_filter_size < 128 else string_size(host_filter_size),
+                    host_filter_raw, _write_bbB(self.operation, self.permission_type, tags), section,
+                ))
             if version == 1:
                 if self.resource_name_filter is None:
                     resource_name_filter_raw_2 = b""
@@ -262,7 +287,12 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_size_2 = len(host_filter_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_bh(self.resource_type_filter, resource_name_filter_size_2), resource_name_filter_raw_2, _write_bh(self.pattern_type_filter, principal_filter_size_2), principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2, _write_bb(self.operation, self.permission_type)))
+                return b"".join((
+                    _write_bh(self.resource_type_filter, resource_name_filter_size_2),
+                    resource_name_filter_raw_2, _write_bh(self.pattern_type_filter, principal_filter_size_2),
+                    principal_filter_raw_2, _write_h(host_filter_size_2), host_filter_raw_2,
+                    _write_bb(self.operation, self.permission_type),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -92,7 +94,10 @@ class DescribeAclsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 3), flexible_from=2),
         Field('error_code', 'errorCode', 'int16', (1, 3), flexible_from=2),
         Field('error_message', 'errorMessage', 'string', (1, 3), nullable=(1, 3), flexible_from=2),
-        Field('resources', 'resources', 'struct', (1, 3), array=True, struct=DescribeAclsResource, flexible_from=2),
+        Field(
+            'resources', 'resources', 'struct', (1, 3), array=True, struct=DescribeAclsResource,
+            flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -173,13 +178,17 @@ class DescribeAclsResponse(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    resources.append(DescribeAclsResource(resource_type, resource_name, pattern_type, acls, unknown_2))
+                    resources.append(DescribeAclsResource(
+                        resource_type, resource_name, pattern_type, acls, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeAclsResponse(throttle_time_ms, error_code, error_message, resources, unknown_3), pos + 1
+                return DescribeAclsResponse(
+                    throttle_time_ms, error_code, error_message, resources, unknown_3,
+                ), pos + 1
             if version == 1:
                 throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
                 error_message_2: str | None
@@ -226,8 +235,12 @@ class DescribeAclsResponse(Message, gc=False):
                         operation_2, permission_type_2 = _read_bb(data, pos)
                         pos += 2
                         acls_2.append(AclDescription(principal_2, host_2, operation_2, permission_type_2))
-                    resources_2.append(DescribeAclsResource(resource_type_2, resource_name_2, pattern_type_2, acls_2))
-                return DescribeAclsResponse(throttle_time_ms_2, error_code_2, error_message_2, resources_2), pos
+                    resources_2.append(DescribeAclsResource(
+                        resource_type_2, resource_name_2, pattern_type_2, acls_2,
+                    ))
+                return DescribeAclsResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, resources_2,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -244,13 +257,27 @@ class DescribeAclsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 resources = self.resources
                 resources_size = len(resources) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[resources_size] if resources_size < 128 else uvarint(resources_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[resources_size] if resources_size < 128 else uvarint(resources_size),
+                )
                 for item in resources:
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
                     acls = item.acls
                     acls_size = len(acls) + 1
-                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, _write_bB(item.pattern_type, acls_size) if acls_size < 128 else _write_b(item.pattern_type) + uvarint(acls_size))
+                    out += (
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw,
+                        _write_bB(item.pattern_type, acls_size)
+                        if acls_size < 128
+                        else _write_b(item.pattern_type) + uvarint(acls_size),
+                    )
                     for item_2 in acls:
                         principal_raw = item_2.principal.encode()
                         principal_size = len(principal_raw) + 1
@@ -259,7 +286,11 @@ class DescribeAclsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[principal_size] if principal_size < 128 else string_size(principal_size), principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section)
+                        out += (
+                            SIZES[principal_size] if principal_size < 128 else string_size(principal_size),
+                            principal_raw, SIZES[host_size] if host_size < 128 else string_size(host_size),
+                            host_raw, _write_bbB(item_2.operation, item_2.permission_type, tags), section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -278,13 +309,19 @@ class DescribeAclsResponse(Message, gc=False):
                     error_message_size_2 = len(error_message_raw_2)
                 resources_2 = self.resources
                 resources_size_2 = len(resources_2)
-                out += (_write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2), error_message_raw_2, _write_i(resources_size_2))
+                out += (
+                    _write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2),
+                    error_message_raw_2, _write_i(resources_size_2),
+                )
                 for item_3 in resources_2:
                     resource_name_raw_2 = item_3.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2)
                     acls_2 = item_3.acls
                     acls_size_2 = len(acls_2)
-                    out += (_write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2, _write_bi(item_3.pattern_type, acls_size_2))
+                    out += (
+                        _write_bh(item_3.resource_type, resource_name_size_2), resource_name_raw_2,
+                        _write_bi(item_3.pattern_type, acls_size_2),
+                    )
                     for item_4 in acls_2:
                         principal_raw_2 = item_4.principal.encode()
                         principal_size_2 = len(principal_raw_2)
@@ -292,7 +329,10 @@ class DescribeAclsResponse(Message, gc=False):
                         host_size_2 = len(host_raw_2)
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2, _write_bb(item_4.operation, item_4.permission_type))
+                        out += (
+                            _write_h(principal_size_2), principal_raw_2, _write_h(host_size_2), host_raw_2,
+                            _write_bb(item_4.operation, item_4.permission_type),
+                        )
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,9 @@ class DescribeClientQuotasRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('components', 'components', 'struct', (0, 1), array=True, struct=ComponentData, flexible_from=1),
+        Field(
+            'components', 'components', 'struct', (0, 1), array=True, struct=ComponentData, flexible_from=1,
+        ),
         Field('strict', 'strict', 'bool', (0, 1), flexible_from=1),
     )
 
@@ -160,7 +164,14 @@ class DescribeClientQuotasRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, _write_bB(item.match_type, match_size) if match_size < 128 else _write_b(item.match_type) + string_size(match_size), match_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size),
+                        entity_type_raw,
+                        _write_bB(item.match_type, match_size)
+                        if match_size < 128
+                        else _write_b(item.match_type) + string_size(match_size),
+                        match_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -181,7 +192,10 @@ class DescribeClientQuotasRequest(Message, gc=False):
                         match_size_2 = len(match_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_bh(item_2.match_type, match_size_2), match_raw_2)
+                    out += (
+                        _write_h(entity_type_size_2), entity_type_raw_2,
+                        _write_bh(item_2.match_type, match_size_2), match_raw_2,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_t(self.strict))

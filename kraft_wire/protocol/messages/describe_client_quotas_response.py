@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -89,7 +91,10 @@ class DescribeClientQuotasResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 1), flexible_from=1),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=1),
         Field('error_message', 'errorMessage', 'string', (0, 1), nullable=(0, 1), flexible_from=1),
-        Field('entries', 'entries', 'struct', (0, 1), array=True, struct=EntryData, nullable=(0, 1), flexible_from=1),
+        Field(
+            'entries', 'entries', 'struct', (0, 1), array=True, struct=EntryData, nullable=(0, 1),
+            flexible_from=1,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -199,7 +204,9 @@ class DescribeClientQuotasResponse(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeClientQuotasResponse(throttle_time_ms, error_code, error_message, entries, unknown_4), pos + 1
+                return DescribeClientQuotasResponse(
+                    throttle_time_ms, error_code, error_message, entries, unknown_4,
+                ), pos + 1
             if version == 0:
                 throttle_time_ms_2, error_code_2, size = _read_ihh(data, pos)
                 error_message_2: str | None
@@ -259,7 +266,9 @@ class DescribeClientQuotasResponse(Message, gc=False):
                             pos += 8
                             values_2.append(ValueData(key_2, value_2))
                         entries_2.append(EntryData(entity_2, values_2))
-                return DescribeClientQuotasResponse(throttle_time_ms_2, error_code_2, error_message_2, entries_2), pos
+                return DescribeClientQuotasResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, entries_2,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -279,7 +288,12 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     entries, entries_size = [], 0
                 else:
                     entries_size = len(entries) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[entries_size] if entries_size < 128 else uvarint(entries_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[entries_size] if entries_size < 128 else uvarint(entries_size),
+                )
                 for item in entries:
                     entity = item.entity
                     entity_size = len(entity) + 1
@@ -296,7 +310,16 @@ class DescribeClientQuotasResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[entity_type_size] if entity_type_size < 128 else string_size(entity_type_size), entity_type_raw, SIZES[entity_name_size] if entity_name_size < 128 else string_size(entity_name_size), entity_name_raw, SIZES[tags], section)
+                        out += (
+                            SIZES[entity_type_size]
+                            if entity_type_size < 128
+                            else string_size(entity_type_size),
+                            entity_type_raw,
+                            SIZES[entity_name_size]
+                            if entity_name_size < 128
+                            else string_size(entity_name_size),
+                            entity_name_raw, SIZES[tags], section,
+                        )
                     values = item.values
                     values_size = len(values) + 1
                     out.append(SIZES[values_size] if values_size < 128 else uvarint(values_size))
@@ -306,7 +329,10 @@ class DescribeClientQuotasResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_dB(item_3.value, tags_2), section_2)
+                        out += (
+                            SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                            _write_dB(item_3.value, tags_2), section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -328,7 +354,10 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     entries_2, entries_size_2 = [], -1
                 else:
                     entries_size_2 = len(entries_2)
-                out += (_write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2), error_message_raw_2, _write_i(entries_size_2))
+                out += (
+                    _write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2),
+                    error_message_raw_2, _write_i(entries_size_2),
+                )
                 for item_4 in entries_2:
                     entity_2 = item_4.entity
                     entity_size_2 = len(entity_2)
@@ -344,7 +373,10 @@ class DescribeClientQuotasResponse(Message, gc=False):
                             entity_name_size_2 = len(entity_name_raw_2)
                         if item_5.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2), entity_name_raw_2)
+                        out += (
+                            _write_h(entity_type_size_2), entity_type_raw_2, _write_h(entity_name_size_2),
+                            entity_name_raw_2,
+                        )
                     values_2 = item_4.values
                     values_size_2 = len(values_2)
                     out.append(_write_i(values_size_2))

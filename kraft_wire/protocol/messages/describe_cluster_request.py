@@ -29,7 +29,10 @@ class DescribeClusterRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', (0, 2), flexible_from=0),
+        Field(
+            'include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', (0, 2),
+            flexible_from=0,
+        ),
         Field('endpoint_type', 'endpointType', 'int8', (1, 2), flexible_from=0),
         Field('include_fenced_brokers', 'includeFencedBrokers', 'bool', (2, 2), flexible_from=0),
     )
@@ -46,11 +49,15 @@ class DescribeClusterRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> DescribeClusterRequest:
         try:
             if version == 2:
-                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(data, 0)
+                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(
+                    data, 0,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 4, tags)[0]
-                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown)
+                return DescribeClusterRequest(
+                    include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown,
+                )
             if 0 <= version <= 1:
                 include_cluster_authorized_operations_2 = data[0] != 0
                 pos = 1
@@ -65,7 +72,9 @@ class DescribeClusterRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeClusterRequest(include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2)
+                return DescribeClusterRequest(
+                    include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -75,12 +84,16 @@ class DescribeClusterRequest(Message, gc=False):
         start = pos
         try:
             if version == 2:
-                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(data, pos)
+                include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, tags = _read_tbtB(
+                    data, pos,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 4, tags)
                     pos -= 4
-                return DescribeClusterRequest(include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown), pos + 4
+                return DescribeClusterRequest(
+                    include_cluster_authorized_operations, endpoint_type, include_fenced_brokers, unknown,
+                ), pos + 4
             if 0 <= version <= 1:
                 include_cluster_authorized_operations_2 = data[pos] != 0
                 pos += 1
@@ -95,7 +108,9 @@ class DescribeClusterRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeClusterRequest(include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2), pos + 1
+                return DescribeClusterRequest(
+                    include_cluster_authorized_operations_2, endpoint_type_2, False, unknown_2,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -107,7 +122,13 @@ class DescribeClusterRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_tbtB(self.include_cluster_authorized_operations, self.endpoint_type, self.include_fenced_brokers, tags), section))
+                return b"".join((
+                    _write_tbtB(
+                        self.include_cluster_authorized_operations, self.endpoint_type,
+                        self.include_fenced_brokers, tags,
+                    ),
+                    section,
+                ))
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
                     refuse()
@@ -116,7 +137,10 @@ class DescribeClusterRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_t(self.include_cluster_authorized_operations), _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[tags_2], section_2))
+                return b"".join((
+                    _write_t(self.include_cluster_authorized_operations),
+                    _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[tags_2], section_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

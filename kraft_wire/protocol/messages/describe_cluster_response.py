@@ -68,8 +68,12 @@ class DescribeClusterResponse(Message, gc=False):
         Field('endpoint_type', 'endpointType', 'int8', (1, 2), flexible_from=0),
         Field('cluster_id', 'clusterId', 'string', (0, 2), flexible_from=0),
         Field('controller_id', 'controllerId', 'int32', (0, 2), flexible_from=0),
-        Field('brokers', 'brokers', 'struct', (0, 2), array=True, struct=DescribeClusterBroker, flexible_from=0),
-        Field('cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', (0, 2), flexible_from=0),
+        Field(
+            'brokers', 'brokers', 'struct', (0, 2), array=True, struct=DescribeClusterBroker, flexible_from=0,
+        ),
+        Field(
+            'cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', (0, 2), flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -152,7 +156,10 @@ class DescribeClusterResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return DescribeClusterResponse(throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id, brokers, cluster_authorized_operations, unknown_2), pos + 5
+                return DescribeClusterResponse(
+                    throttle_time_ms, error_code, error_message, endpoint_type, cluster_id, controller_id,
+                    brokers, cluster_authorized_operations, unknown_2,
+                ), pos + 5
             if 0 <= version <= 1:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 error_message_2: str | None
@@ -211,13 +218,18 @@ class DescribeClusterResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    brokers_2.append(DescribeClusterBroker(broker_id_2, host_2, port_2, rack_2, False, unknown_3))
+                    brokers_2.append(DescribeClusterBroker(
+                        broker_id_2, host_2, port_2, rack_2, False, unknown_3,
+                    ))
                 cluster_authorized_operations_2, tags = _read_iB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return DescribeClusterResponse(throttle_time_ms_2, error_code_2, error_message_2, endpoint_type_2, cluster_id_2, controller_id_2, brokers_2, cluster_authorized_operations_2, unknown_4), pos + 5
+                return DescribeClusterResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, endpoint_type_2, cluster_id_2,
+                    controller_id_2, brokers_2, cluster_authorized_operations_2, unknown_4,
+                ), pos + 5
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -236,7 +248,19 @@ class DescribeClusterResponse(Message, gc=False):
                 cluster_id_size = len(cluster_id_raw) + 1
                 brokers = self.brokers
                 brokers_size = len(brokers) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_bB(self.endpoint_type, cluster_id_size) if cluster_id_size < 128 else _write_b(self.endpoint_type) + string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, brokers_size) if brokers_size < 128 else _write_i(self.controller_id) + uvarint(brokers_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    _write_bB(self.endpoint_type, cluster_id_size)
+                    if cluster_id_size < 128
+                    else _write_b(self.endpoint_type) + string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_iB(self.controller_id, brokers_size)
+                    if brokers_size < 128
+                    else _write_i(self.controller_id) + uvarint(brokers_size),
+                )
                 for item in brokers:
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
@@ -249,7 +273,16 @@ class DescribeClusterResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.broker_id, host_size) if host_size < 128 else _write_i(item.broker_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, _write_tB(item.is_fenced, tags), section)
+                    out += (
+                        _write_iB(item.broker_id, host_size)
+                        if host_size < 128
+                        else _write_i(item.broker_id) + string_size(host_size),
+                        host_raw,
+                        _write_iB(item.port, rack_size)
+                        if rack_size < 128
+                        else _write_i(item.port) + string_size(rack_size),
+                        rack_raw, _write_tB(item.is_fenced, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -268,7 +301,19 @@ class DescribeClusterResponse(Message, gc=False):
                 cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 brokers_2 = self.brokers
                 brokers_size_2 = len(brokers_2) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_b(self.endpoint_type) if version >= 1 else b"", SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_iB(self.controller_id, brokers_size_2) if brokers_size_2 < 128 else _write_i(self.controller_id) + uvarint(brokers_size_2))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
+                    if error_message_size_2 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_2),
+                    error_message_raw_2, _write_b(self.endpoint_type) if version >= 1 else b"",
+                    SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2),
+                    cluster_id_raw_2,
+                    _write_iB(self.controller_id, brokers_size_2)
+                    if brokers_size_2 < 128
+                    else _write_i(self.controller_id) + uvarint(brokers_size_2),
+                )
                 for item_2 in brokers_2:
                     if item_2.is_fenced:
                         refuse()
@@ -283,7 +328,16 @@ class DescribeClusterResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_iB(item_2.broker_id, host_size_2) if host_size_2 < 128 else _write_i(item_2.broker_id) + string_size(host_size_2), host_raw_2, _write_iB(item_2.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_2.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        _write_iB(item_2.broker_id, host_size_2)
+                        if host_size_2 < 128
+                        else _write_i(item_2.broker_id) + string_size(host_size_2),
+                        host_raw_2,
+                        _write_iB(item_2.port, rack_size_2)
+                        if rack_size_2 < 128
+                        else _write_i(item_2.port) + string_size(rack_size_2),
+                        rack_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

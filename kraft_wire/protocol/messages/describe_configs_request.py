@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_strings, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_compact_strings, read_strings, read_unknown_tags,
+    refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, string_size, write_compact_strings, write_strings, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -34,7 +39,10 @@ class DescribeConfigsResource(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('resource_type', 'resourceType', 'int8', (1, 4), flexible_from=4),
         Field('resource_name', 'resourceName', 'string', (1, 4), flexible_from=4),
-        Field('configuration_keys', 'configurationKeys', 'string', (1, 4), array=True, nullable=(1, 4), flexible_from=4),
+        Field(
+            'configuration_keys', 'configurationKeys', 'string', (1, 4), array=True, nullable=(1, 4),
+            flexible_from=4,
+        ),
     )
 
     resource_type: int = 0
@@ -56,7 +64,10 @@ class DescribeConfigsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('resources', 'resources', 'struct', (1, 4), array=True, struct=DescribeConfigsResource, flexible_from=4),
+        Field(
+            'resources', 'resources', 'struct', (1, 4), array=True, struct=DescribeConfigsResource,
+            flexible_from=4,
+        ),
         Field('include_synonyms', 'includeSynonyms', 'bool', (1, 4), flexible_from=4),
         Field('include_documentation', 'includeDocumentation', 'bool', (3, 4), flexible_from=4),
     )
@@ -106,13 +117,17 @@ class DescribeConfigsRequest(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    resources.append(DescribeConfigsResource(resource_type, resource_name, configuration_keys, unknown))
+                    resources.append(DescribeConfigsResource(
+                        resource_type, resource_name, configuration_keys, unknown,
+                    ))
                 include_synonyms, include_documentation, tags = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return DescribeConfigsRequest(resources, include_synonyms, include_documentation, unknown_2), pos + 3
+                return DescribeConfigsRequest(
+                    resources, include_synonyms, include_documentation, unknown_2,
+                ), pos + 3
             if version == 3:
                 size, = _read_i(data, pos)
                 pos += 4
@@ -137,9 +152,13 @@ class DescribeConfigsRequest(Message, gc=False):
                             configuration_keys_2 = ()
                         else:
                             configuration_keys_2, pos = read_strings(data, pos, size)
-                    resources_2.append(DescribeConfigsResource(resource_type_2, resource_name_2, configuration_keys_2))
+                    resources_2.append(DescribeConfigsResource(
+                        resource_type_2, resource_name_2, configuration_keys_2,
+                    ))
                 include_synonyms_2, include_documentation_2 = _read_tt(data, pos)
-                return DescribeConfigsRequest(resources_2, include_synonyms_2, include_documentation_2), pos + 2
+                return DescribeConfigsRequest(
+                    resources_2, include_synonyms_2, include_documentation_2,
+                ), pos + 2
             if 1 <= version <= 2:
                 size, = _read_i(data, pos)
                 pos += 4
@@ -164,7 +183,9 @@ class DescribeConfigsRequest(Message, gc=False):
                             configuration_keys_3 = ()
                         else:
                             configuration_keys_3, pos = read_strings(data, pos, size)
-                    resources_3.append(DescribeConfigsResource(resource_type_3, resource_name_3, configuration_keys_3))
+                    resources_3.append(DescribeConfigsResource(
+                        resource_type_3, resource_name_3, configuration_keys_3,
+                    ))
                 include_synonyms_3 = data[pos] != 0
                 return DescribeConfigsRequest(resources_3, include_synonyms_3, False), pos + 1
         except DECODE_FAULTS:
@@ -185,7 +206,14 @@ class DescribeConfigsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, b"\0" if configuration_keys is None else write_compact_strings(configuration_keys), SIZES[tags], section)
+                    out += (
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw,
+                        b"\0" if configuration_keys is None else write_compact_strings(configuration_keys),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -200,7 +228,10 @@ class DescribeConfigsRequest(Message, gc=False):
                     resource_name_size_2 = len(resource_name_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2, write_strings(item_2.configuration_keys))
+                    out += (
+                        _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
+                        write_strings(item_2.configuration_keys),
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_tt(self.include_synonyms, self.include_documentation))
@@ -216,7 +247,10 @@ class DescribeConfigsRequest(Message, gc=False):
                     resource_name_size_3 = len(resource_name_raw_3)
                     if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_bh(item_3.resource_type, resource_name_size_3), resource_name_raw_3, write_strings(item_3.configuration_keys))
+                    out += (
+                        _write_bh(item_3.resource_type, resource_name_size_3), resource_name_raw_3,
+                        write_strings(item_3.configuration_keys),
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 out.append(_write_t(self.include_synonyms))

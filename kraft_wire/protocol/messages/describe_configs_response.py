@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -67,9 +69,15 @@ class DescribeConfigsResourceResult(Structure, gc=False):
         Field('read_only', 'readOnly', 'bool', (1, 4), flexible_from=4),
         Field('config_source', 'configSource', 'int8', (1, 4), flexible_from=4, ignorable=True),
         Field('is_sensitive', 'isSensitive', 'bool', (1, 4), flexible_from=4),
-        Field('synonyms', 'synonyms', 'struct', (1, 4), array=True, struct=DescribeConfigsSynonym, flexible_from=4, ignorable=True),
+        Field(
+            'synonyms', 'synonyms', 'struct', (1, 4), array=True, struct=DescribeConfigsSynonym,
+            flexible_from=4, ignorable=True,
+        ),
         Field('config_type', 'configType', 'int8', (3, 4), flexible_from=4, ignorable=True),
-        Field('documentation', 'documentation', 'string', (3, 4), nullable=(3, 4), flexible_from=4, ignorable=True),
+        Field(
+            'documentation', 'documentation', 'string', (3, 4), nullable=(3, 4), flexible_from=4,
+            ignorable=True,
+        ),
     )
 
     name: str = ''
@@ -100,7 +108,10 @@ class DescribeConfigsResult(Structure, gc=False):
         Field('error_message', 'errorMessage', 'string', (1, 4), nullable=(1, 4), flexible_from=4),
         Field('resource_type', 'resourceType', 'int8', (1, 4), flexible_from=4),
         Field('resource_name', 'resourceName', 'string', (1, 4), flexible_from=4),
-        Field('configs', 'configs', 'struct', (1, 4), array=True, struct=DescribeConfigsResourceResult, flexible_from=4),
+        Field(
+            'configs', 'configs', 'struct', (1, 4), array=True, struct=DescribeConfigsResourceResult,
+            flexible_from=4,
+        ),
     )
 
     error_code: int = 0
@@ -127,7 +138,9 @@ class DescribeConfigsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 4), flexible_from=4),
-        Field('results', 'results', 'struct', (1, 4), array=True, struct=DescribeConfigsResult, flexible_from=4),
+        Field(
+            'results', 'results', 'struct', (1, 4), array=True, struct=DescribeConfigsResult, flexible_from=4,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -246,14 +259,19 @@ class DescribeConfigsResponse(Message, gc=False):
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        configs.append(DescribeConfigsResourceResult(name, value, read_only, config_source, is_sensitive, synonyms, config_type, documentation, unknown_2))
+                        configs.append(DescribeConfigsResourceResult(
+                            name, value, read_only, config_source, is_sensitive, synonyms, config_type,
+                            documentation, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results.append(DescribeConfigsResult(error_code, error_message, resource_type, resource_name, configs, unknown_3))
+                    results.append(DescribeConfigsResult(
+                        error_code, error_message, resource_type, resource_name, configs, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -339,8 +357,13 @@ class DescribeConfigsResponse(Message, gc=False):
                         else:
                             documentation_2 = None
                             pos += 3
-                        configs_2.append(DescribeConfigsResourceResult(name_3, value_3, read_only_2, config_source_2, is_sensitive_2, synonyms_2, config_type_2, documentation_2))
-                    results_2.append(DescribeConfigsResult(error_code_2, error_message_2, resource_type_2, resource_name_2, configs_2))
+                        configs_2.append(DescribeConfigsResourceResult(
+                            name_3, value_3, read_only_2, config_source_2, is_sensitive_2, synonyms_2,
+                            config_type_2, documentation_2,
+                        ))
+                    results_2.append(DescribeConfigsResult(
+                        error_code_2, error_message_2, resource_type_2, resource_name_2, configs_2,
+                    ))
                 if pos <= len(data):
                     return DescribeConfigsResponse(throttle_time_ms_2, results_2), pos
             if 1 <= version <= 2:
@@ -413,8 +436,12 @@ class DescribeConfigsResponse(Message, gc=False):
                             source_3, = _read_b(data, pos)
                             pos += 1
                             synonyms_3.append(DescribeConfigsSynonym(name_6, value_6, source_3))
-                        configs_3.append(DescribeConfigsResourceResult(name_5, value_5, read_only_3, config_source_3, is_sensitive_3, synonyms_3, 0, ''))
-                    results_3.append(DescribeConfigsResult(error_code_3, error_message_3, resource_type_3, resource_name_3, configs_3))
+                        configs_3.append(DescribeConfigsResourceResult(
+                            name_5, value_5, read_only_3, config_source_3, is_sensitive_3, synonyms_3, 0, '',
+                        ))
+                    results_3.append(DescribeConfigsResult(
+                        error_code_3, error_message_3, resource_type_3, resource_name_3, configs_3,
+                    ))
                 return DescribeConfigsResponse(throttle_time_ms_3, results_3), pos
         except DECODE_FAULTS:
             pass
@@ -426,7 +453,11 @@ class DescribeConfigsResponse(Message, gc=False):
             if version == 4:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_iB(self.throttle_time_ms, results_size) if results_size < 128 else _write_i(self.throttle_time_ms) + uvarint(results_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, results_size)
+                    if results_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(results_size)
+                )
                 for item in results:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -438,7 +469,17 @@ class DescribeConfigsResponse(Message, gc=False):
                     resource_name_size = len(resource_name_raw) + 1
                     configs = item.configs
                     configs_size = len(configs) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, _write_bB(item.resource_type, resource_name_size) if resource_name_size < 128 else _write_b(item.resource_type) + string_size(resource_name_size), resource_name_raw, SIZES[configs_size] if configs_size < 128 else uvarint(configs_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        _write_bB(item.resource_type, resource_name_size)
+                        if resource_name_size < 128
+                        else _write_b(item.resource_type) + string_size(resource_name_size),
+                        resource_name_raw,
+                        SIZES[configs_size] if configs_size < 128 else uvarint(configs_size),
+                    )
                     for item_2 in configs:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -450,7 +491,17 @@ class DescribeConfigsResponse(Message, gc=False):
                             value_size = len(value_raw) + 1
                         synonyms = item_2.synonyms
                         synonyms_size = len(synonyms) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, _write_tbtB(item_2.read_only, item_2.config_source, item_2.is_sensitive, synonyms_size) if synonyms_size < 128 else _write_tbt(item_2.read_only, item_2.config_source, item_2.is_sensitive) + uvarint(synonyms_size))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                            _write_tbtB(
+                                item_2.read_only, item_2.config_source, item_2.is_sensitive, synonyms_size,
+                            )
+                            if synonyms_size < 128
+                            else _write_tbt(
+                                item_2.read_only, item_2.config_source, item_2.is_sensitive,
+                            ) + uvarint(synonyms_size),
+                        )
                         for item_3 in synonyms:
                             name_raw_2 = item_3.name.encode()
                             name_size_2 = len(name_raw_2) + 1
@@ -463,7 +514,12 @@ class DescribeConfigsResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, _write_bB(item_3.source, tags), section)
+                            out += (
+                                SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                name_raw_2,
+                                SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
+                                value_raw_2, _write_bB(item_3.source, tags), section,
+                            )
                         if item_2.documentation is None:
                             documentation_raw = b""
                             documentation_size = 0
@@ -473,7 +529,12 @@ class DescribeConfigsResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_bB(item_2.config_type, documentation_size) if documentation_size < 128 else _write_b(item_2.config_type) + string_size(documentation_size), documentation_raw, SIZES[tags_2], section_2)
+                        out += (
+                            _write_bB(item_2.config_type, documentation_size)
+                            if documentation_size < 128
+                            else _write_b(item_2.config_type) + string_size(documentation_size),
+                            documentation_raw, SIZES[tags_2], section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -498,7 +559,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     resource_name_size_2 = len(resource_name_raw_2)
                     configs_2 = item_4.configs
                     configs_size_2 = len(configs_2)
-                    out += (_write_hh(item_4.error_code, error_message_size_2), error_message_raw_2, _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2, _write_i(configs_size_2))
+                    out += (
+                        _write_hh(item_4.error_code, error_message_size_2), error_message_raw_2,
+                        _write_bh(item_4.resource_type, resource_name_size_2), resource_name_raw_2,
+                        _write_i(configs_size_2),
+                    )
                     for item_5 in configs_2:
                         name_raw_3 = item_5.name.encode()
                         name_size_3 = len(name_raw_3)
@@ -510,7 +575,12 @@ class DescribeConfigsResponse(Message, gc=False):
                             value_size_3 = len(value_raw_3)
                         synonyms_2 = item_5.synonyms
                         synonyms_size_2 = len(synonyms_2)
-                        out += (_write_h(name_size_3), name_raw_3, _write_h(value_size_3), value_raw_3, _write_tbti(item_5.read_only, item_5.config_source, item_5.is_sensitive, synonyms_size_2))
+                        out += (
+                            _write_h(name_size_3), name_raw_3, _write_h(value_size_3), value_raw_3,
+                            _write_tbti(
+                                item_5.read_only, item_5.config_source, item_5.is_sensitive, synonyms_size_2,
+                            ),
+                        )
                         for item_6 in synonyms_2:
                             name_raw_4 = item_6.name.encode()
                             name_size_4 = len(name_raw_4)
@@ -522,7 +592,10 @@ class DescribeConfigsResponse(Message, gc=False):
                                 value_size_4 = len(value_raw_4)
                             if item_6.unknown_tagged_fields:
                                 refuse()
-                            out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4, _write_b(item_6.source))
+                            out += (
+                                _write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4,
+                                _write_b(item_6.source),
+                            )
                         if item_5.documentation is None:
                             documentation_raw_2 = b""
                             documentation_size_2 = -1
@@ -552,7 +625,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     resource_name_size_3 = len(resource_name_raw_3)
                     configs_3 = item_7.configs
                     configs_size_3 = len(configs_3)
-                    out += (_write_hh(item_7.error_code, error_message_size_3), error_message_raw_3, _write_bh(item_7.resource_type, resource_name_size_3), resource_name_raw_3, _write_i(configs_size_3))
+                    out += (
+                        _write_hh(item_7.error_code, error_message_size_3), error_message_raw_3,
+                        _write_bh(item_7.resource_type, resource_name_size_3), resource_name_raw_3,
+                        _write_i(configs_size_3),
+                    )
                     for item_8 in configs_3:
                         name_raw_5 = item_8.name.encode()
                         name_size_5 = len(name_raw_5)
@@ -564,7 +641,12 @@ class DescribeConfigsResponse(Message, gc=False):
                             value_size_5 = len(value_raw_5)
                         synonyms_3 = item_8.synonyms
                         synonyms_size_3 = len(synonyms_3)
-                        out += (_write_h(name_size_5), name_raw_5, _write_h(value_size_5), value_raw_5, _write_tbti(item_8.read_only, item_8.config_source, item_8.is_sensitive, synonyms_size_3))
+                        out += (
+                            _write_h(name_size_5), name_raw_5, _write_h(value_size_5), value_raw_5,
+                            _write_tbti(
+                                item_8.read_only, item_8.config_source, item_8.is_sensitive, synonyms_size_3,
+                            ),
+                        )
                         for item_9 in synonyms_3:
                             name_raw_6 = item_9.name.encode()
                             name_size_6 = len(name_raw_6)
@@ -576,7 +658,10 @@ class DescribeConfigsResponse(Message, gc=False):
                                 value_size_6 = len(value_raw_6)
                             if item_9.unknown_tagged_fields:
                                 refuse()
-                            out += (_write_h(name_size_6), name_raw_6, _write_h(value_size_6), value_raw_6, _write_b(item_9.source))
+                            out += (
+                                _write_h(name_size_6), name_raw_6, _write_h(value_size_6), value_raw_6,
+                                _write_b(item_9.source),
+                            )
                         if item_8.unknown_tagged_fields:
                             refuse()
                     if item_7.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -45,7 +47,10 @@ class DescribeDelegationTokenRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('owners', 'owners', 'struct', (1, 3), array=True, struct=DescribeDelegationTokenOwner, nullable=(1, 3), flexible_from=2),
+        Field(
+            'owners', 'owners', 'struct', (1, 3), array=True, struct=DescribeDelegationTokenOwner,
+            nullable=(1, 3), flexible_from=2,
+        ),
     )
 
     owners: list[DescribeDelegationTokenOwner] | None = []
@@ -145,7 +150,16 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[principal_type_size]
+                        if principal_type_size < 128
+                        else string_size(principal_type_size),
+                        principal_type_raw,
+                        SIZES[principal_name_size]
+                        if principal_name_size < 128
+                        else string_size(principal_name_size),
+                        principal_name_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -165,7 +179,10 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                     principal_name_size_2 = len(principal_name_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(principal_type_size_2), principal_type_raw_2, _write_h(principal_name_size_2), principal_name_raw_2)
+                    out += (
+                        _write_h(principal_type_size_2), principal_type_raw_2,
+                        _write_h(principal_name_size_2), principal_name_raw_2,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,14 +55,23 @@ class DescribedDelegationToken(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('principal_type', 'principalType', 'string', (1, 3), flexible_from=2),
         Field('principal_name', 'principalName', 'string', (1, 3), flexible_from=2),
-        Field('token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', (3, 3), flexible_from=2),
-        Field('token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', (3, 3), flexible_from=2),
+        Field(
+            'token_requester_principal_type', 'tokenRequesterPrincipalType', 'string', (3, 3),
+            flexible_from=2,
+        ),
+        Field(
+            'token_requester_principal_name', 'tokenRequesterPrincipalName', 'string', (3, 3),
+            flexible_from=2,
+        ),
         Field('issue_timestamp', 'issueTimestamp', 'int64', (1, 3), flexible_from=2),
         Field('expiry_timestamp', 'expiryTimestamp', 'int64', (1, 3), flexible_from=2),
         Field('max_timestamp', 'maxTimestamp', 'int64', (1, 3), flexible_from=2),
         Field('token_id', 'tokenId', 'string', (1, 3), flexible_from=2),
         Field('hmac', 'hmac', 'bytes', (1, 3), flexible_from=2),
-        Field('renewers', 'renewers', 'struct', (1, 3), array=True, struct=DescribedDelegationTokenRenewer, flexible_from=2),
+        Field(
+            'renewers', 'renewers', 'struct', (1, 3), array=True, struct=DescribedDelegationTokenRenewer,
+            flexible_from=2,
+        ),
     )
 
     principal_type: str = ''
@@ -97,7 +108,10 @@ class DescribeDelegationTokenResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (1, 3), flexible_from=2),
-        Field('tokens', 'tokens', 'struct', (1, 3), array=True, struct=DescribedDelegationToken, flexible_from=2),
+        Field(
+            'tokens', 'tokens', 'struct', (1, 3), array=True, struct=DescribedDelegationToken,
+            flexible_from=2,
+        ),
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 3), flexible_from=2),
     )
 
@@ -198,20 +212,28 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        renewers.append(DescribedDelegationTokenRenewer(principal_type_2, principal_name_2, unknown))
+                        renewers.append(DescribedDelegationTokenRenewer(
+                            principal_type_2, principal_name_2, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    tokens.append(DescribedDelegationToken(principal_type, principal_name, token_requester_principal_type, token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp, token_id, hmac, renewers, unknown_2))
+                    tokens.append(DescribedDelegationToken(
+                        principal_type, principal_name, token_requester_principal_type,
+                        token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp,
+                        token_id, hmac, renewers, unknown_2,
+                    ))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return DescribeDelegationTokenResponse(error_code, tokens, throttle_time_ms, unknown_3), pos + 5
+                return DescribeDelegationTokenResponse(
+                    error_code, tokens, throttle_time_ms, unknown_3,
+                ), pos + 5
             if version == 2:
                 error_code_2, size = _read_hB(data, pos)
                 pos += 3
@@ -283,20 +305,27 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        renewers_2.append(DescribedDelegationTokenRenewer(principal_type_4, principal_name_4, unknown_4))
+                        renewers_2.append(DescribedDelegationTokenRenewer(
+                            principal_type_4, principal_name_4, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
                         unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    tokens_2.append(DescribedDelegationToken(principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5))
+                    tokens_2.append(DescribedDelegationToken(
+                        principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2,
+                        max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5,
+                    ))
                 throttle_time_ms_2, tags = _read_iB(data, pos)
                 unknown_6: UnknownTags = ()
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return DescribeDelegationTokenResponse(error_code_2, tokens_2, throttle_time_ms_2, unknown_6), pos + 5
+                return DescribeDelegationTokenResponse(
+                    error_code_2, tokens_2, throttle_time_ms_2, unknown_6,
+                ), pos + 5
             if version == 1:
                 error_code_3, size = _read_hi(data, pos)
                 pos += 6
@@ -355,7 +384,10 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         else:
                             refuse()
                         renewers_3.append(DescribedDelegationTokenRenewer(principal_type_6, principal_name_6))
-                    tokens_3.append(DescribedDelegationToken(principal_type_5, principal_name_5, '', '', issue_timestamp_3, expiry_timestamp_3, max_timestamp_3, token_id_3, hmac_3, renewers_3))
+                    tokens_3.append(DescribedDelegationToken(
+                        principal_type_5, principal_name_5, '', '', issue_timestamp_3, expiry_timestamp_3,
+                        max_timestamp_3, token_id_3, hmac_3, renewers_3,
+                    ))
                 throttle_time_ms_3, = _read_i(data, pos)
                 return DescribeDelegationTokenResponse(error_code_3, tokens_3, throttle_time_ms_3), pos + 4
         except DECODE_FAULTS:
@@ -368,7 +400,11 @@ class DescribeDelegationTokenResponse(Message, gc=False):
             if version == 3:
                 tokens = self.tokens
                 tokens_size = len(tokens) + 1
-                out.append(_write_hB(self.error_code, tokens_size) if tokens_size < 128 else _write_h(self.error_code) + uvarint(tokens_size))
+                out.append(
+                    _write_hB(self.error_code, tokens_size)
+                    if tokens_size < 128
+                    else _write_h(self.error_code) + uvarint(tokens_size)
+                )
                 for item in tokens:
                     principal_type_raw = item.principal_type.encode()
                     principal_type_size = len(principal_type_raw) + 1
@@ -384,7 +420,33 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     hmac_size = len(hmac_raw) + 1
                     renewers = item.renewers
                     renewers_size = len(renewers) + 1
-                    out += (SIZES[principal_type_size] if principal_type_size < 128 else string_size(principal_type_size), principal_type_raw, SIZES[principal_name_size] if principal_name_size < 128 else string_size(principal_name_size), principal_name_raw, SIZES[token_requester_principal_type_size] if token_requester_principal_type_size < 128 else string_size(token_requester_principal_type_size), token_requester_principal_type_raw, SIZES[token_requester_principal_name_size] if token_requester_principal_name_size < 128 else string_size(token_requester_principal_name_size), token_requester_principal_name_raw, _write_qqqB(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, token_id_size) if token_id_size < 128 else _write_qqq(item.issue_timestamp, item.expiry_timestamp, item.max_timestamp) + string_size(token_id_size), token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size))
+                    out += (
+                        SIZES[principal_type_size]
+                        if principal_type_size < 128
+                        else string_size(principal_type_size),
+                        principal_type_raw,
+                        SIZES[principal_name_size]
+                        if principal_name_size < 128
+                        else string_size(principal_name_size),
+                        principal_name_raw,
+                        SIZES[token_requester_principal_type_size]
+                        if token_requester_principal_type_size < 128
+                        else string_size(token_requester_principal_type_size),
+                        token_requester_principal_type_raw,
+                        SIZES[token_requester_principal_name_size]
+                        if token_requester_principal_name_size < 128
+                        else string_size(token_requester_principal_name_size),
+                        token_requester_principal_name_raw,
+                        _write_qqqB(
+                            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, token_id_size,
+                        )
+                        if token_id_size < 128
+                        else _write_qqq(
+                            item.issue_timestamp, item.expiry_timestamp, item.max_timestamp,
+                        ) + string_size(token_id_size),
+                        token_id_raw, SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
+                        SIZES[renewers_size] if renewers_size < 128 else uvarint(renewers_size),
+                    )
                     for item_2 in renewers:
                         principal_type_raw_2 = item_2.principal_type.encode()
                         principal_type_size_2 = len(principal_type_raw_2) + 1
@@ -393,7 +455,16 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[principal_type_size_2] if principal_type_size_2 < 128 else string_size(principal_type_size_2), principal_type_raw_2, SIZES[principal_name_size_2] if principal_name_size_2 < 128 else string_size(principal_name_size_2), principal_name_raw_2, SIZES[tags], section)
+                        out += (
+                            SIZES[principal_type_size_2]
+                            if principal_type_size_2 < 128
+                            else string_size(principal_type_size_2),
+                            principal_type_raw_2,
+                            SIZES[principal_name_size_2]
+                            if principal_name_size_2 < 128
+                            else string_size(principal_name_size_2),
+                            principal_name_raw_2, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -406,7 +477,11 @@ class DescribeDelegationTokenResponse(Message, gc=False):
             if version == 2:
                 tokens_2 = self.tokens
                 tokens_size_2 = len(tokens_2) + 1
-                out.append(_write_hB(self.error_code, tokens_size_2) if tokens_size_2 < 128 else _write_h(self.error_code) + uvarint(tokens_size_2))
+                out.append(
+                    _write_hB(self.error_code, tokens_size_2)
+                    if tokens_size_2 < 128
+                    else _write_h(self.error_code) + uvarint(tokens_size_2)
+                )
                 for item_3 in tokens_2:
                     if item_3.token_requester_principal_type != '':
                         refuse()
@@ -422,7 +497,27 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     hmac_size_2 = len(hmac_raw_2) + 1
                     renewers_2 = item_3.renewers
                     renewers_size_2 = len(renewers_2) + 1
-                    out += (SIZES[principal_type_size_3] if principal_type_size_3 < 128 else string_size(principal_type_size_3), principal_type_raw_3, SIZES[principal_name_size_3] if principal_name_size_3 < 128 else string_size(principal_name_size_3), principal_name_raw_3, _write_qqqB(item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp, token_id_size_2) if token_id_size_2 < 128 else _write_qqq(item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp) + string_size(token_id_size_2), token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2), hmac_raw_2, SIZES[renewers_size_2] if renewers_size_2 < 128 else uvarint(renewers_size_2))
+                    out += (
+                        SIZES[principal_type_size_3]
+                        if principal_type_size_3 < 128
+                        else string_size(principal_type_size_3),
+                        principal_type_raw_3,
+                        SIZES[principal_name_size_3]
+                        if principal_name_size_3 < 128
+                        else string_size(principal_name_size_3),
+                        principal_name_raw_3,
+                        _write_qqqB(
+                            item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp,
+                            token_id_size_2,
+                        )
+                        if token_id_size_2 < 128
+                        else _write_qqq(
+                            item_3.issue_timestamp, item_3.expiry_timestamp, item_3.max_timestamp,
+                        ) + string_size(token_id_size_2),
+                        token_id_raw_2, SIZES[hmac_size_2] if hmac_size_2 < 128 else uvarint(hmac_size_2),
+                        hmac_raw_2,
+                        SIZES[renewers_size_2] if renewers_size_2 < 128 else uvarint(renewers_size_2),
+                    )
                     for item_4 in renewers_2:
                         principal_type_raw_4 = item_4.principal_type.encode()
                         principal_type_size_4 = len(principal_type_raw_4) + 1
@@ -431,7 +526,16 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[principal_type_size_4] if principal_type_size_4 < 128 else string_size(principal_type_size_4), principal_type_raw_4, SIZES[principal_name_size_4] if principal_name_size_4 < 128 else string_size(principal_name_size_4), principal_name_raw_4, SIZES[tags_4], section_4)
+                        out += (
+                            SIZES[principal_type_size_4]
+                            if principal_type_size_4 < 128
+                            else string_size(principal_type_size_4),
+                            principal_type_raw_4,
+                            SIZES[principal_name_size_4]
+                            if principal_name_size_4 < 128
+                            else string_size(principal_name_size_4),
+                            principal_name_raw_4, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -460,7 +564,15 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     hmac_size_3 = len(hmac_raw_3)
                     renewers_3 = item_5.renewers
                     renewers_size_3 = len(renewers_3)
-                    out += (_write_h(principal_type_size_5), principal_type_raw_5, _write_h(principal_name_size_5), principal_name_raw_5, _write_qqqh(item_5.issue_timestamp, item_5.expiry_timestamp, item_5.max_timestamp, token_id_size_3), token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(renewers_size_3))
+                    out += (
+                        _write_h(principal_type_size_5), principal_type_raw_5,
+                        _write_h(principal_name_size_5), principal_name_raw_5,
+                        _write_qqqh(
+                            item_5.issue_timestamp, item_5.expiry_timestamp, item_5.max_timestamp,
+                            token_id_size_3,
+                        ),
+                        token_id_raw_3, _write_i(hmac_size_3), hmac_raw_3, _write_i(renewers_size_3),
+                    )
                     for item_6 in renewers_3:
                         principal_type_raw_6 = item_6.principal_type.encode()
                         principal_type_size_6 = len(principal_type_raw_6)
@@ -468,7 +580,10 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                         principal_name_size_6 = len(principal_name_raw_6)
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(principal_type_size_6), principal_type_raw_6, _write_h(principal_name_size_6), principal_name_raw_6)
+                        out += (
+                            _write_h(principal_type_size_6), principal_type_raw_6,
+                            _write_h(principal_name_size_6), principal_name_raw_6,
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

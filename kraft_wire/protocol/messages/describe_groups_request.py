@@ -29,7 +29,9 @@ class DescribeGroupsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 5
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('groups', 'groups', 'string', (0, 6), array=True, flexible_from=5),
-        Field('include_authorized_operations', 'includeAuthorizedOperations', 'bool', (3, 6), flexible_from=5),
+        Field(
+            'include_authorized_operations', 'includeAuthorizedOperations', 'bool', (3, 6), flexible_from=5,
+        ),
     )
 
     groups: tuple[str, ...] = ()
@@ -129,7 +131,10 @@ class DescribeGroupsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(groups), _write_tB(self.include_authorized_operations, tags), section))
+                return b"".join((
+                    write_compact_strings(groups), _write_tB(self.include_authorized_operations, tags),
+                    section,
+                ))
             if 3 <= version <= 4:
                 if self.unknown_tagged_fields:
                     refuse()

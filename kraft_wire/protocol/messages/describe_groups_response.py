@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -31,7 +33,10 @@ class DescribedGroupMember(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 5
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('member_id', 'memberId', 'string', (0, 6), flexible_from=5),
-        Field('group_instance_id', 'groupInstanceId', 'string', (4, 6), nullable=(4, 6), flexible_from=5, ignorable=True),
+        Field(
+            'group_instance_id', 'groupInstanceId', 'string', (4, 6), nullable=(4, 6), flexible_from=5,
+            ignorable=True,
+        ),
         Field('client_id', 'clientId', 'string', (0, 6), flexible_from=5),
         Field('client_host', 'clientHost', 'string', (0, 6), flexible_from=5),
         Field('member_metadata', 'memberMetadata', 'bytes', (0, 6), flexible_from=5),
@@ -64,7 +69,9 @@ class DescribedGroup(Structure, gc=False):
         Field('group_state', 'groupState', 'string', (0, 6), flexible_from=5),
         Field('protocol_type', 'protocolType', 'string', (0, 6), flexible_from=5),
         Field('protocol_data', 'protocolData', 'string', (0, 6), flexible_from=5),
-        Field('members', 'members', 'struct', (0, 6), array=True, struct=DescribedGroupMember, flexible_from=5),
+        Field(
+            'members', 'members', 'struct', (0, 6), array=True, struct=DescribedGroupMember, flexible_from=5,
+        ),
         Field('authorized_operations', 'authorizedOperations', 'int32', (3, 6), flexible_from=5),
     )
 
@@ -229,14 +236,20 @@ class DescribeGroupsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        members.append(DescribedGroupMember(member_id, group_instance_id, client_id, client_host, member_metadata, member_assignment, unknown))
+                        members.append(DescribedGroupMember(
+                            member_id, group_instance_id, client_id, client_host, member_metadata,
+                            member_assignment, unknown,
+                        ))
                     authorized_operations, tags = _read_iB(data, pos)
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, protocol_type, protocol_data, members, authorized_operations, unknown_2))
+                    groups.append(DescribedGroup(
+                        error_code, error_message, group_id, group_state, protocol_type, protocol_data,
+                        members, authorized_operations, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -350,14 +363,20 @@ class DescribeGroupsResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        members_2.append(DescribedGroupMember(member_id_2, group_instance_id_2, client_id_2, client_host_2, member_metadata_2, member_assignment_2, unknown_4))
+                        members_2.append(DescribedGroupMember(
+                            member_id_2, group_instance_id_2, client_id_2, client_host_2, member_metadata_2,
+                            member_assignment_2, unknown_4,
+                        ))
                     authorized_operations_2, tags = _read_iB(data, pos)
                     unknown_5: UnknownTags = ()
                     if tags:
                         unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups_2.append(DescribedGroup(error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2, members_2, authorized_operations_2, unknown_5))
+                    groups_2.append(DescribedGroup(
+                        error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2,
+                        members_2, authorized_operations_2, unknown_5,
+                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -462,14 +481,20 @@ class DescribeGroupsResponse(Message, gc=False):
                             pos = end
                         else:
                             refuse()
-                        members_3.append(DescribedGroupMember(member_id_3, group_instance_id_3, client_id_3, client_host_3, member_metadata_3, member_assignment_3))
+                        members_3.append(DescribedGroupMember(
+                            member_id_3, group_instance_id_3, client_id_3, client_host_3, member_metadata_3,
+                            member_assignment_3,
+                        ))
                     authorized_operations_3: int
                     if version >= 3:
                         authorized_operations_3, = _read_i(data, pos)
                         pos += 4
                     else:
                         authorized_operations_3 = -2147483648
-                    groups_3.append(DescribedGroup(error_code_3, None, group_id_3, group_state_3, protocol_type_3, protocol_data_3, members_3, authorized_operations_3))
+                    groups_3.append(DescribedGroup(
+                        error_code_3, None, group_id_3, group_state_3, protocol_type_3, protocol_data_3,
+                        members_3, authorized_operations_3,
+                    ))
                 if pos <= len(data):
                     return DescribeGroupsResponse(throttle_time_ms_3, groups_3), pos
         except DECODE_FAULTS:
@@ -482,7 +507,11 @@ class DescribeGroupsResponse(Message, gc=False):
             if version == 6:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -500,7 +529,25 @@ class DescribeGroupsResponse(Message, gc=False):
                     protocol_data_size = len(protocol_data_raw) + 1
                     members = item.members
                     members_size = len(members) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_data_size] if protocol_data_size < 128 else string_size(protocol_data_size), protocol_data_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
+                        group_state_raw,
+                        SIZES[protocol_type_size]
+                        if protocol_type_size < 128
+                        else string_size(protocol_type_size),
+                        protocol_type_raw,
+                        SIZES[protocol_data_size]
+                        if protocol_data_size < 128
+                        else string_size(protocol_data_size),
+                        protocol_data_raw,
+                        SIZES[members_size] if members_size < 128 else uvarint(members_size),
+                    )
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
@@ -521,7 +568,28 @@ class DescribeGroupsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, SIZES[member_metadata_size] if member_metadata_size < 128 else uvarint(member_metadata_size), member_metadata_raw, SIZES[member_assignment_size] if member_assignment_size < 128 else uvarint(member_assignment_size), member_assignment_raw, SIZES[tags], section)
+                        out += (
+                            SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                            member_id_raw,
+                            SIZES[group_instance_id_size]
+                            if group_instance_id_size < 128
+                            else string_size(group_instance_id_size),
+                            group_instance_id_raw,
+                            SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                            client_id_raw,
+                            SIZES[client_host_size]
+                            if client_host_size < 128
+                            else string_size(client_host_size),
+                            client_host_raw,
+                            SIZES[member_metadata_size]
+                            if member_metadata_size < 128
+                            else uvarint(member_metadata_size),
+                            member_metadata_raw,
+                            SIZES[member_assignment_size]
+                            if member_assignment_size < 128
+                            else uvarint(member_assignment_size),
+                            member_assignment_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -534,7 +602,11 @@ class DescribeGroupsResponse(Message, gc=False):
             if version == 5:
                 groups_2 = self.groups
                 groups_size_2 = len(groups_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size_2)
+                    if groups_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size_2)
+                )
                 for item_3 in groups_2:
                     if item_3.error_message is not None:
                         refuse()
@@ -548,7 +620,25 @@ class DescribeGroupsResponse(Message, gc=False):
                     protocol_data_size_2 = len(protocol_data_raw_2) + 1
                     members_2 = item_3.members
                     members_size_2 = len(members_2) + 1
-                    out += (_write_hB(item_3.error_code, group_id_size_2) if group_id_size_2 < 128 else _write_h(item_3.error_code) + string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2, SIZES[protocol_data_size_2] if protocol_data_size_2 < 128 else string_size(protocol_data_size_2), protocol_data_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                    out += (
+                        _write_hB(item_3.error_code, group_id_size_2)
+                        if group_id_size_2 < 128
+                        else _write_h(item_3.error_code) + string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[group_state_size_2]
+                        if group_state_size_2 < 128
+                        else string_size(group_state_size_2),
+                        group_state_raw_2,
+                        SIZES[protocol_type_size_2]
+                        if protocol_type_size_2 < 128
+                        else string_size(protocol_type_size_2),
+                        protocol_type_raw_2,
+                        SIZES[protocol_data_size_2]
+                        if protocol_data_size_2 < 128
+                        else string_size(protocol_data_size_2),
+                        protocol_data_raw_2,
+                        SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2),
+                    )
                     for item_4 in members_2:
                         member_id_raw_2 = item_4.member_id.encode()
                         member_id_size_2 = len(member_id_raw_2) + 1
@@ -569,7 +659,32 @@ class DescribeGroupsResponse(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[client_id_size_2] if client_id_size_2 < 128 else string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, SIZES[member_metadata_size_2] if member_metadata_size_2 < 128 else uvarint(member_metadata_size_2), member_metadata_raw_2, SIZES[member_assignment_size_2] if member_assignment_size_2 < 128 else uvarint(member_assignment_size_2), member_assignment_raw_2, SIZES[tags_4], section_4)
+                        out += (
+                            SIZES[member_id_size_2]
+                            if member_id_size_2 < 128
+                            else string_size(member_id_size_2),
+                            member_id_raw_2,
+                            SIZES[group_instance_id_size_2]
+                            if group_instance_id_size_2 < 128
+                            else string_size(group_instance_id_size_2),
+                            group_instance_id_raw_2,
+                            SIZES[client_id_size_2]
+                            if client_id_size_2 < 128
+                            else string_size(client_id_size_2),
+                            client_id_raw_2,
+                            SIZES[client_host_size_2]
+                            if client_host_size_2 < 128
+                            else string_size(client_host_size_2),
+                            client_host_raw_2,
+                            SIZES[member_metadata_size_2]
+                            if member_metadata_size_2 < 128
+                            else uvarint(member_metadata_size_2),
+                            member_metadata_raw_2,
+                            SIZES[member_assignment_size_2]
+                            if member_assignment_size_2 < 128
+                            else uvarint(member_assignment_size_2),
+                            member_assignment_raw_2, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -598,7 +713,12 @@ class DescribeGroupsResponse(Message, gc=False):
                     protocol_data_size_3 = len(protocol_data_raw_3)
                     members_3 = item_5.members
                     members_size_3 = len(members_3)
-                    out += (_write_hh(item_5.error_code, group_id_size_3), group_id_raw_3, _write_h(group_state_size_3), group_state_raw_3, _write_h(protocol_type_size_3), protocol_type_raw_3, _write_h(protocol_data_size_3), protocol_data_raw_3, _write_i(members_size_3))
+                    out += (
+                        _write_hh(item_5.error_code, group_id_size_3), group_id_raw_3,
+                        _write_h(group_state_size_3), group_state_raw_3, _write_h(protocol_type_size_3),
+                        protocol_type_raw_3, _write_h(protocol_data_size_3), protocol_data_raw_3,
+                        _write_i(members_size_3),
+                    )
                     for item_6 in members_3:
                         member_id_raw_3 = item_6.member_id.encode()
                         member_id_size_3 = len(member_id_raw_3)
@@ -621,7 +741,11 @@ class DescribeGroupsResponse(Message, gc=False):
                         member_assignment_size_3 = len(member_assignment_raw_3)
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3), client_host_raw_3, _write_i(member_metadata_size_3), member_metadata_raw_3, _write_i(member_assignment_size_3), member_assignment_raw_3)
+                        out += (
+                            _write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3),
+                            client_host_raw_3, _write_i(member_metadata_size_3), member_metadata_raw_3,
+                            _write_i(member_assignment_size_3), member_assignment_raw_3,
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                     out.append(_write_i(item_5.authorized_operations) if version >= 3 else b"")

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -64,7 +66,10 @@ class DescribeLogDirsTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (1, 5), flexible_from=2),
-        Field('partitions', 'partitions', 'struct', (1, 5), array=True, struct=DescribeLogDirsPartition, flexible_from=2),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 5), array=True, struct=DescribeLogDirsPartition,
+            flexible_from=2,
+        ),
     )
 
     name: str = ''
@@ -114,7 +119,9 @@ class DescribeLogDirsResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 5), flexible_from=2),
         Field('error_code', 'errorCode', 'int16', (3, 5), flexible_from=2, ignorable=True),
-        Field('results', 'results', 'struct', (1, 5), array=True, struct=DescribeLogDirsResult, flexible_from=2),
+        Field(
+            'results', 'results', 'struct', (1, 5), array=True, struct=DescribeLogDirsResult, flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -171,13 +178,17 @@ class DescribeLogDirsResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions = []
                         for _ in rounds:
-                            partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(data, pos)
+                            partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(
+                                data, pos,
+                            )
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 22, tags)
                                 pos -= 22
                             pos += 22
-                            partitions.append(DescribeLogDirsPartition(partition_index, partition_size, offset_lag, is_future_key, unknown))
+                            partitions.append(DescribeLogDirsPartition(
+                                partition_index, partition_size, offset_lag, is_future_key, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -191,7 +202,9 @@ class DescribeLogDirsResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 18, tags)
                         pos -= 18
                     pos += 18
-                    results.append(DescribeLogDirsResult(error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3))
+                    results.append(DescribeLogDirsResult(
+                        error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -248,13 +261,17 @@ class DescribeLogDirsResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions_2 = []
                         for _ in rounds:
-                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, tags = _read_iqqtB(data, pos)
+                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, tags = _read_iqqtB(
+                                data, pos,
+                            )
                             unknown_5: UnknownTags = ()
                             if tags:
                                 unknown_5, pos = read_unknown_tags(data, pos + 22, tags)
                                 pos -= 22
                             pos += 22
-                            partitions_2.append(DescribeLogDirsPartition(partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, unknown_5))
+                            partitions_2.append(DescribeLogDirsPartition(
+                                partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
@@ -276,13 +293,17 @@ class DescribeLogDirsResponse(Message, gc=False):
                         unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results_2.append(DescribeLogDirsResult(error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False, unknown_7))
+                    results_2.append(DescribeLogDirsResult(
+                        error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False, unknown_7,
+                    ))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:
                     unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeLogDirsResponse(throttle_time_ms_2, error_code_3, results_2, unknown_8), pos + 1
+                return DescribeLogDirsResponse(
+                    throttle_time_ms_2, error_code_3, results_2, unknown_8,
+                ), pos + 1
             if version == 1:
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
@@ -316,9 +337,13 @@ class DescribeLogDirsResponse(Message, gc=False):
                         rounds = range(check_count(data, pos, size))
                         partitions_3 = []
                         for _ in rounds:
-                            partition_index_3, partition_size_3, offset_lag_3, is_future_key_3 = _read_iqqt(data, pos)
+                            partition_index_3, partition_size_3, offset_lag_3, is_future_key_3 = _read_iqqt(
+                                data, pos,
+                            )
                             pos += 21
-                            partitions_3.append(DescribeLogDirsPartition(partition_index_3, partition_size_3, offset_lag_3, is_future_key_3))
+                            partitions_3.append(DescribeLogDirsPartition(
+                                partition_index_3, partition_size_3, offset_lag_3, is_future_key_3,
+                            ))
                         topics_3.append(DescribeLogDirsTopic(name_3, partitions_3))
                     results_3.append(DescribeLogDirsResult(error_code_5, log_dir_3, topics_3, -1, -1, False))
                 return DescribeLogDirsResponse(throttle_time_ms_3, 0, results_3), pos
@@ -332,24 +357,42 @@ class DescribeLogDirsResponse(Message, gc=False):
             if version == 5:
                 results = self.results
                 results_size = len(results) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, results_size) if results_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(results_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, results_size)
+                    if results_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(results_size)
+                )
                 for item in results:
                     log_dir_raw = item.log_dir.encode()
                     log_dir_size = len(log_dir_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (_write_hB(item.error_code, log_dir_size) if log_dir_size < 128 else _write_h(item.error_code) + string_size(log_dir_size), log_dir_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    out += (
+                        _write_hB(item.error_code, log_dir_size)
+                        if log_dir_size < 128
+                        else _write_h(item.error_code) + string_size(log_dir_size),
+                        log_dir_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                        )
                         for item_3 in partitions:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iqqtB(item_3.partition_index, item_3.partition_size, item_3.offset_lag, item_3.is_future_key, tags), section)
+                            out += (
+                                _write_iqqtB(
+                                    item_3.partition_index, item_3.partition_size, item_3.offset_lag,
+                                    item_3.is_future_key, tags,
+                                ),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -357,7 +400,9 @@ class DescribeLogDirsResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_qqtB(item.total_bytes, item.usable_bytes, item.is_cordoned, tags_3), section_3)
+                    out += (
+                        _write_qqtB(item.total_bytes, item.usable_bytes, item.is_cordoned, tags_3), section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -366,24 +411,44 @@ class DescribeLogDirsResponse(Message, gc=False):
             if 2 <= version <= 4:
                 results_2 = self.results
                 results_size_2 = len(results_2) + 1
-                out += (_write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 3 else b"", SIZES[results_size_2] if results_size_2 < 128 else uvarint(results_size_2))
+                out += (
+                    _write_i(self.throttle_time_ms), _write_h(self.error_code) if version >= 3 else b"",
+                    SIZES[results_size_2] if results_size_2 < 128 else uvarint(results_size_2),
+                )
                 for item_4 in results_2:
                     log_dir_raw_2 = item_4.log_dir.encode()
                     log_dir_size_2 = len(log_dir_raw_2) + 1
                     topics_2 = item_4.topics
                     topics_size_2 = len(topics_2) + 1
-                    out += (_write_hB(item_4.error_code, log_dir_size_2) if log_dir_size_2 < 128 else _write_h(item_4.error_code) + string_size(log_dir_size_2), log_dir_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    out += (
+                        _write_hB(item_4.error_code, log_dir_size_2)
+                        if log_dir_size_2 < 128
+                        else _write_h(item_4.error_code) + string_size(log_dir_size_2),
+                        log_dir_raw_2,
+                        SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                    )
                     for item_5 in topics_2:
                         name_raw_2 = item_5.name.encode()
                         name_size_2 = len(name_raw_2) + 1
                         partitions_2 = item_5.partitions
                         partitions_size_2 = len(partitions_2) + 1
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                        out += (
+                            SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                            SIZES[partitions_size_2]
+                            if partitions_size_2 < 128
+                            else uvarint(partitions_size_2),
+                        )
                         for item_6 in partitions_2:
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_iqqtB(item_6.partition_index, item_6.partition_size, item_6.offset_lag, item_6.is_future_key, tags_5), section_5)
+                            out += (
+                                _write_iqqtB(
+                                    item_6.partition_index, item_6.partition_size, item_6.offset_lag,
+                                    item_6.is_future_key, tags_5,
+                                ),
+                                section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
@@ -391,7 +456,10 @@ class DescribeLogDirsResponse(Message, gc=False):
                     tags_7, section_7 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_qq(item_4.total_bytes, item_4.usable_bytes) if version >= 4 else b"", SIZES[tags_7], section_7)
+                    out += (
+                        _write_qq(item_4.total_bytes, item_4.usable_bytes) if version >= 4 else b"",
+                        SIZES[tags_7], section_7,
+                    )
                 tags_8, section_8 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
@@ -406,7 +474,9 @@ class DescribeLogDirsResponse(Message, gc=False):
                     log_dir_size_3 = len(log_dir_raw_3)
                     topics_3 = item_7.topics
                     topics_size_3 = len(topics_3)
-                    out += (_write_hh(item_7.error_code, log_dir_size_3), log_dir_raw_3, _write_i(topics_size_3))
+                    out += (
+                        _write_hh(item_7.error_code, log_dir_size_3), log_dir_raw_3, _write_i(topics_size_3),
+                    )
                     for item_8 in topics_3:
                         name_raw_3 = item_8.name.encode()
                         name_size_3 = len(name_raw_3)
@@ -416,7 +486,10 @@ class DescribeLogDirsResponse(Message, gc=False):
                         for item_9 in partitions_3:
                             if item_9.unknown_tagged_fields:
                                 refuse()
-                            out.append(_write_iqqt(item_9.partition_index, item_9.partition_size, item_9.offset_lag, item_9.is_future_key))
+                            out.append(_write_iqqt(
+                                item_9.partition_index, item_9.partition_size, item_9.offset_lag,
+                                item_9.is_future_key,
+                            ))
                         if item_8.unknown_tagged_fields:
                             refuse()
                     if item_7.unknown_tagged_fields:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -110,7 +112,13 @@ class DescribeProducersRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
+                        if partition_indexes_size < SHORT
+                        else write_long_array(partition_indexes, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

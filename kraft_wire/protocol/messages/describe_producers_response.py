@@ -59,7 +59,10 @@ class PartitionResponse(Structure, gc=False):
         Field('partition_index', 'partitionIndex', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('active_producers', 'activeProducers', 'struct', (0, 0), array=True, struct=ProducerState, flexible_from=0),
+        Field(
+            'active_producers', 'activeProducers', 'struct', (0, 0), array=True, struct=ProducerState,
+            flexible_from=0,
+        ),
     )
 
     partition_index: int = 0
@@ -79,7 +82,10 @@ class TopicResponse(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResponse, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResponse,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -159,20 +165,28 @@ class DescribeProducersResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         active_producers = []
                         for _ in rounds:
-                            producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, tags = _read_qiiqiqB(data, pos)
+                            (
+                                producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch,
+                                current_txn_start_offset, tags,
+                            ) = _read_qiiqiqB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 37, tags)
                                 pos -= 37
                             pos += 37
-                            active_producers.append(ProducerState(producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch, current_txn_start_offset, unknown))
+                            active_producers.append(ProducerState(
+                                producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch,
+                                current_txn_start_offset, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionResponse(partition_index, error_code, error_message, active_producers, unknown_2))
+                        partitions.append(PartitionResponse(
+                            partition_index, error_code, error_message, active_producers, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -196,13 +210,20 @@ class DescribeProducersResponse(Message, gc=False):
             if version == 0:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -212,12 +233,29 @@ class DescribeProducersResponse(Message, gc=False):
                             error_message_size = len(error_message_raw) + 1
                         active_producers = item_2.active_producers
                         active_producers_size = len(active_producers) + 1
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[active_producers_size] if active_producers_size < 128 else uvarint(active_producers_size))
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw,
+                            SIZES[active_producers_size]
+                            if active_producers_size < 128
+                            else uvarint(active_producers_size),
+                        )
                         for item_3 in active_producers:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qiiqiqB(item_3.producer_id, item_3.producer_epoch, item_3.last_sequence, item_3.last_timestamp, item_3.coordinator_epoch, item_3.current_txn_start_offset, tags), section)
+                            out += (
+                                _write_qiiqiqB(
+                                    item_3.producer_id, item_3.producer_epoch, item_3.last_sequence,
+                                    item_3.last_timestamp, item_3.coordinator_epoch,
+                                    item_3.current_txn_start_offset, tags,
+                                ),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)

@@ -36,7 +36,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -129,7 +131,11 @@ class DescribeQuorumRequest(Message, gc=False):
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:

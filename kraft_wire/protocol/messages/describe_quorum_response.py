@@ -48,7 +48,10 @@ class ReplicaState(Structure, gc=False):
         Field('replica_directory_id', 'replicaDirectoryId', 'uuid', (2, 2), flexible_from=0),
         Field('log_end_offset', 'logEndOffset', 'int64', (0, 2), flexible_from=0),
         Field('last_fetch_timestamp', 'lastFetchTimestamp', 'int64', (1, 2), flexible_from=0, ignorable=True),
-        Field('last_caught_up_timestamp', 'lastCaughtUpTimestamp', 'int64', (1, 2), flexible_from=0, ignorable=True),
+        Field(
+            'last_caught_up_timestamp', 'lastCaughtUpTimestamp', 'int64', (1, 2), flexible_from=0,
+            ignorable=True,
+        ),
     )
 
     replica_id: int = 0
@@ -71,11 +74,17 @@ class PartitionData(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (0, 2), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 2), flexible_from=0),
-        Field('error_message', 'errorMessage', 'string', (2, 2), nullable=(2, 2), flexible_from=0, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (2, 2), nullable=(2, 2), flexible_from=0,
+            ignorable=True,
+        ),
         Field('leader_id', 'leaderId', 'int32', (0, 2), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 2), flexible_from=0),
         Field('high_watermark', 'highWatermark', 'int64', (0, 2), flexible_from=0),
-        Field('current_voters', 'currentVoters', 'struct', (0, 2), array=True, struct=ReplicaState, flexible_from=0),
+        Field(
+            'current_voters', 'currentVoters', 'struct', (0, 2), array=True, struct=ReplicaState,
+            flexible_from=0,
+        ),
         Field('observers', 'observers', 'struct', (0, 2), array=True, struct=ReplicaState, flexible_from=0),
     )
 
@@ -104,7 +113,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -160,7 +171,10 @@ class DescribeQuorumResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (0, 2), flexible_from=0),
-        Field('error_message', 'errorMessage', 'string', (2, 2), nullable=(2, 2), flexible_from=0, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (2, 2), nullable=(2, 2), flexible_from=0,
+            ignorable=True,
+        ),
         Field('topics', 'topics', 'struct', (0, 2), array=True, struct=TopicData, flexible_from=0),
         Field('nodes', 'nodes', 'struct', (2, 2), array=True, struct=Node, flexible_from=0),
     )
@@ -236,13 +250,19 @@ class DescribeQuorumResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         current_voters = []
                         for _ in rounds:
-                            replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, tags = _read_i16sqqqB(data, pos)
+                            (
+                                replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp,
+                                last_caught_up_timestamp, tags,
+                            ) = _read_i16sqqqB(data, pos)
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 45, tags)
                                 pos -= 45
                             pos += 45
-                            current_voters.append(ReplicaState(replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset, last_fetch_timestamp, last_caught_up_timestamp, unknown))
+                            current_voters.append(ReplicaState(
+                                replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset,
+                                last_fetch_timestamp, last_caught_up_timestamp, unknown,
+                            ))
                         size = data[pos]
                         pos += 1
                         observers: list[ReplicaState]
@@ -252,20 +272,29 @@ class DescribeQuorumResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         observers = []
                         for _ in rounds:
-                            replica_id_2, replica_directory_id_2, log_end_offset_2, last_fetch_timestamp_2, last_caught_up_timestamp_2, tags = _read_i16sqqqB(data, pos)
+                            (
+                                replica_id_2, replica_directory_id_2, log_end_offset_2,
+                                last_fetch_timestamp_2, last_caught_up_timestamp_2, tags,
+                            ) = _read_i16sqqqB(data, pos)
                             unknown_2: UnknownTags = ()
                             if tags:
                                 unknown_2, pos = read_unknown_tags(data, pos + 45, tags)
                                 pos -= 45
                             pos += 45
-                            observers.append(ReplicaState(replica_id_2, as_uuid(Uuid, replica_directory_id_2), log_end_offset_2, last_fetch_timestamp_2, last_caught_up_timestamp_2, unknown_2))
+                            observers.append(ReplicaState(
+                                replica_id_2, as_uuid(Uuid, replica_directory_id_2), log_end_offset_2,
+                                last_fetch_timestamp_2, last_caught_up_timestamp_2, unknown_2,
+                            ))
                         tags = data[pos]
                         unknown_3: UnknownTags = ()
                         if tags:
                             unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(partition_index, error_code_2, error_message_2, leader_id, leader_epoch, high_watermark, current_voters, observers, unknown_3))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, error_message_2, leader_id, leader_epoch,
+                            high_watermark, current_voters, observers, unknown_3,
+                        ))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
@@ -351,7 +380,10 @@ class DescribeQuorumResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2, high_watermark_2, size = _read_ihiiqB(data, pos)
+                        (
+                            partition_index_2, error_code_4, leader_id_2, leader_epoch_2, high_watermark_2,
+                            size,
+                        ) = _read_ihiiqB(data, pos)
                         pos += 23
                         current_voters_2: list[ReplicaState]
                         if 0 < size < 128:
@@ -376,7 +408,10 @@ class DescribeQuorumResponse(Message, gc=False):
                                 unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            current_voters_2.append(ReplicaState(replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3, last_caught_up_timestamp_3, unknown_8))
+                            current_voters_2.append(ReplicaState(
+                                replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3,
+                                last_caught_up_timestamp_3, unknown_8,
+                            ))
                         size = data[pos]
                         pos += 1
                         observers_2: list[ReplicaState]
@@ -402,14 +437,20 @@ class DescribeQuorumResponse(Message, gc=False):
                                 unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            observers_2.append(ReplicaState(replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4, last_caught_up_timestamp_4, unknown_9))
+                            observers_2.append(ReplicaState(
+                                replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4,
+                                last_caught_up_timestamp_4, unknown_9,
+                            ))
                         tags = data[pos]
                         unknown_10: UnknownTags = ()
                         if tags:
                             unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(PartitionData(partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2, high_watermark_2, current_voters_2, observers_2, unknown_10))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2,
+                            high_watermark_2, current_voters_2, observers_2, unknown_10,
+                        ))
                     tags = data[pos]
                     unknown_11: UnknownTags = ()
                     if tags:
@@ -439,13 +480,22 @@ class DescribeQuorumResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    _write_hB(self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_h(self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -455,12 +505,33 @@ class DescribeQuorumResponse(Message, gc=False):
                             error_message_size_2 = len(error_message_raw_2) + 1
                         current_voters = item_2.current_voters
                         current_voters_size = len(current_voters) + 1
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiqB(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark, current_voters_size) if current_voters_size < 128 else _write_iiq(item_2.leader_id, item_2.leader_epoch, item_2.high_watermark) + uvarint(current_voters_size))
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2,
+                            _write_iiqB(
+                                item_2.leader_id, item_2.leader_epoch, item_2.high_watermark,
+                                current_voters_size,
+                            )
+                            if current_voters_size < 128
+                            else _write_iiq(
+                                item_2.leader_id, item_2.leader_epoch, item_2.high_watermark,
+                            ) + uvarint(current_voters_size),
+                        )
                         for item_3 in current_voters:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_i16sqqqB(item_3.replica_id, item_3.replica_directory_id, item_3.log_end_offset, item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp, tags), section)
+                            out += (
+                                _write_i16sqqqB(
+                                    item_3.replica_id, item_3.replica_directory_id, item_3.log_end_offset,
+                                    item_3.last_fetch_timestamp, item_3.last_caught_up_timestamp, tags,
+                                ),
+                                section,
+                            )
                         observers = item_2.observers
                         observers_size = len(observers) + 1
                         out.append(SIZES[observers_size] if observers_size < 128 else uvarint(observers_size))
@@ -468,7 +539,13 @@ class DescribeQuorumResponse(Message, gc=False):
                             tags_2, section_2 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_4.unknown_tagged_fields)
-                            out += (_write_i16sqqqB(item_4.replica_id, item_4.replica_directory_id, item_4.log_end_offset, item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp, tags_2), section_2)
+                            out += (
+                                _write_i16sqqqB(
+                                    item_4.replica_id, item_4.replica_directory_id, item_4.log_end_offset,
+                                    item_4.last_fetch_timestamp, item_4.last_caught_up_timestamp, tags_2,
+                                ),
+                                section_2,
+                            )
                         tags_3, section_3 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -483,7 +560,11 @@ class DescribeQuorumResponse(Message, gc=False):
                 for item_5 in nodes:
                     listeners = item_5.listeners
                     listeners_size = len(listeners) + 1
-                    out.append(_write_iB(item_5.node_id, listeners_size) if listeners_size < 128 else _write_i(item_5.node_id) + uvarint(listeners_size))
+                    out.append(
+                        _write_iB(item_5.node_id, listeners_size)
+                        if listeners_size < 128
+                        else _write_i(item_5.node_id) + uvarint(listeners_size)
+                    )
                     for item_6 in listeners:
                         name_raw = item_6.name.encode()
                         name_size = len(name_raw) + 1
@@ -492,7 +573,11 @@ class DescribeQuorumResponse(Message, gc=False):
                         tags_5, section_5 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_6.port, tags_5), section_5)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                            _write_HB(item_6.port, tags_5), section_5,
+                        )
                     tags_6, section_6 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
@@ -507,34 +592,70 @@ class DescribeQuorumResponse(Message, gc=False):
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_hB(self.error_code, topics_size_2) if topics_size_2 < 128 else _write_h(self.error_code) + uvarint(topics_size_2))
+                out.append(
+                    _write_hB(self.error_code, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_h(self.error_code) + uvarint(topics_size_2)
+                )
                 for item_7 in topics_2:
                     topic_name_raw_2 = item_7.topic_name.encode()
                     topic_name_size_2 = len(topic_name_raw_2) + 1
                     partitions_2 = item_7.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[topic_name_size_2]
+                        if topic_name_size_2 < 128
+                        else string_size(topic_name_size_2),
+                        topic_name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_8 in partitions_2:
                         current_voters_2 = item_8.current_voters
                         current_voters_size_2 = len(current_voters_2) + 1
-                        out.append(_write_ihiiqB(item_8.partition_index, item_8.error_code, item_8.leader_id, item_8.leader_epoch, item_8.high_watermark, current_voters_size_2) if current_voters_size_2 < 128 else _write_ihiiq(item_8.partition_index, item_8.error_code, item_8.leader_id, item_8.leader_epoch, item_8.high_watermark) + uvarint(current_voters_size_2))
+                        out.append(
+                            _write_ihiiqB(
+                                item_8.partition_index, item_8.error_code, item_8.leader_id,
+                                item_8.leader_epoch, item_8.high_watermark, current_voters_size_2,
+                            )
+                            if current_voters_size_2 < 128
+                            else _write_ihiiq(
+                                item_8.partition_index, item_8.error_code, item_8.leader_id,
+                                item_8.leader_epoch, item_8.high_watermark,
+                            ) + uvarint(current_voters_size_2)
+                        )
                         for item_9 in current_voters_2:
                             if item_9.replica_directory_id != Uuid.ZERO:
                                 refuse()
                             tags_8, section_8 = 0, b""
                             if item_9.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_9.unknown_tagged_fields)
-                            out += (_write_iq(item_9.replica_id, item_9.log_end_offset), _write_qq(item_9.last_fetch_timestamp, item_9.last_caught_up_timestamp) if version >= 1 else b"", SIZES[tags_8], section_8)
+                            out += (
+                                _write_iq(item_9.replica_id, item_9.log_end_offset),
+                                _write_qq(item_9.last_fetch_timestamp, item_9.last_caught_up_timestamp)
+                                if version >= 1
+                                else b"",
+                                SIZES[tags_8], section_8,
+                            )
                         observers_2 = item_8.observers
                         observers_size_2 = len(observers_2) + 1
-                        out.append(SIZES[observers_size_2] if observers_size_2 < 128 else uvarint(observers_size_2))
+                        out.append(
+                            SIZES[observers_size_2]
+                            if observers_size_2 < 128
+                            else uvarint(observers_size_2)
+                        )
                         for item_10 in observers_2:
                             if item_10.replica_directory_id != Uuid.ZERO:
                                 refuse()
                             tags_9, section_9 = 0, b""
                             if item_10.unknown_tagged_fields:
                                 tags_9, section_9 = write_tags((), item_10.unknown_tagged_fields)
-                            out += (_write_iq(item_10.replica_id, item_10.log_end_offset), _write_qq(item_10.last_fetch_timestamp, item_10.last_caught_up_timestamp) if version >= 1 else b"", SIZES[tags_9], section_9)
+                            out += (
+                                _write_iq(item_10.replica_id, item_10.log_end_offset),
+                                _write_qq(item_10.last_fetch_timestamp, item_10.last_caught_up_timestamp)
+                                if version >= 1
+                                else b"",
+                                SIZES[tags_9], section_9,
+                            )
                         tags_10, section_10 = 0, b""
                         if item_8.unknown_tagged_fields:
                             tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -38,7 +40,10 @@ class DescribeShareGroupOffsetsRequestGroup(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (0, 1), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsRequestTopic, nullable=(0, 1), flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsRequestTopic,
+            nullable=(0, 1), flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -58,7 +63,10 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('groups', 'groups', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsRequestGroup, flexible_from=0),
+        Field(
+            'groups', 'groups', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsRequestGroup,
+            flexible_from=0,
+        ),
     )
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = []
@@ -119,7 +127,9 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topics.append(DescribeShareGroupOffsetsRequestTopic(topic_name, partitions, unknown))
+                            topics.append(DescribeShareGroupOffsetsRequestTopic(
+                                topic_name, partitions, unknown,
+                            ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -152,7 +162,10 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                         topics, topics_size = [], 0
                     else:
                         topics_size = len(topics) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         topic_name_raw = item_2.topic_name.encode()
                         topic_name_size = len(topic_name_raw) + 1
@@ -161,7 +174,14 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                        out += (
+                            SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                            topic_name_raw,
+                            _write_array_i[partitions_size](partitions_size, *partitions)
+                            if partitions_size < SHORT
+                            else write_long_array(partitions, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

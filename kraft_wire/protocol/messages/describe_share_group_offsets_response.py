@@ -66,7 +66,10 @@ class DescribeShareGroupOffsetsResponseTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 1), flexible_from=0),
         Field('topic_id', 'topicId', 'uuid', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsResponsePartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True,
+            struct=DescribeShareGroupOffsetsResponsePartition, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -84,7 +87,10 @@ class DescribeShareGroupOffsetsResponseGroup(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (0, 1), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsResponseTopic, flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsResponseTopic,
+            flexible_from=0,
+        ),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
     )
@@ -111,7 +117,10 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 1), flexible_from=0),
-        Field('groups', 'groups', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsResponseGroup, flexible_from=0),
+        Field(
+            'groups', 'groups', 'struct', (0, 1), array=True, struct=DescribeShareGroupOffsetsResponseGroup,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -121,7 +130,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeShareGroupOffsetsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[DescribeShareGroupOffsetsResponse, int]:
         start = pos
         try:
             if version == 1:
@@ -166,7 +177,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions = []
                         for _ in rounds:
-                            partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(data, pos)
+                            partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(
+                                data, pos,
+                            )
                             error_message: str | None
                             if 0 < size < 128:
                                 end = pos + 26 + size
@@ -183,14 +196,19 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            partitions.append(DescribeShareGroupOffsetsResponsePartition(partition_index, start_offset, leader_epoch, lag, error_code, error_message, unknown))
+                            partitions.append(DescribeShareGroupOffsetsResponsePartition(
+                                partition_index, start_offset, leader_epoch, lag, error_code, error_message,
+                                unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(DescribeShareGroupOffsetsResponseTopic(topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2))
+                        topics.append(DescribeShareGroupOffsetsResponseTopic(
+                            topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
+                        ))
                     error_code_2, size = _read_hB(data, pos)
                     error_message_2: str | None
                     if 0 < size < 128:
@@ -208,7 +226,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    groups.append(DescribeShareGroupOffsetsResponseGroup(group_id, topics, error_code_2, error_message_2, unknown_3))
+                    groups.append(DescribeShareGroupOffsetsResponseGroup(
+                        group_id, topics, error_code_2, error_message_2, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -257,7 +277,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions_2 = []
                         for _ in rounds:
-                            partition_index_2, start_offset_2, leader_epoch_2, error_code_3, size = _read_iqihB(data, pos)
+                            partition_index_2, start_offset_2, leader_epoch_2, error_code_3, size = _read_iqihB(
+                                data, pos,
+                            )
                             error_message_3: str | None
                             if 0 < size < 128:
                                 end = pos + 18 + size
@@ -274,14 +296,19 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                                 unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            partitions_2.append(DescribeShareGroupOffsetsResponsePartition(partition_index_2, start_offset_2, leader_epoch_2, -1, error_code_3, error_message_3, unknown_5))
+                            partitions_2.append(DescribeShareGroupOffsetsResponsePartition(
+                                partition_index_2, start_offset_2, leader_epoch_2, -1, error_code_3,
+                                error_message_3, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics_2.append(DescribeShareGroupOffsetsResponseTopic(topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
+                        topics_2.append(DescribeShareGroupOffsetsResponseTopic(
+                            topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6,
+                        ))
                     error_code_4, size = _read_hB(data, pos)
                     error_message_4: str | None
                     if 0 < size < 128:
@@ -299,7 +326,9 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    groups_2.append(DescribeShareGroupOffsetsResponseGroup(group_id_2, topics_2, error_code_4, error_message_4, unknown_7))
+                    groups_2.append(DescribeShareGroupOffsetsResponseGroup(
+                        group_id_2, topics_2, error_code_4, error_message_4, unknown_7,
+                    ))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:
@@ -316,19 +345,32 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
             if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         topic_name_raw = item_2.topic_name.encode()
                         topic_name_size = len(topic_name_raw) + 1
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, _write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        out += (
+                            SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                            topic_name_raw,
+                            _write_16sB(item_2.topic_id, partitions_size)
+                            if partitions_size < 128
+                            else _write_16s(item_2.topic_id) + uvarint(partitions_size),
+                        )
                         for item_3 in partitions:
                             if item_3.error_message is None:
                                 error_message_raw = b""
@@ -339,7 +381,18 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iqiqhB(item_3.partition_index, item_3.start_offset, item_3.leader_epoch, item_3.lag, item_3.error_code, error_message_size) if error_message_size < 128 else _write_iqiqh(item_3.partition_index, item_3.start_offset, item_3.leader_epoch, item_3.lag, item_3.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                            out += (
+                                _write_iqiqhB(
+                                    item_3.partition_index, item_3.start_offset, item_3.leader_epoch,
+                                    item_3.lag, item_3.error_code, error_message_size,
+                                )
+                                if error_message_size < 128
+                                else _write_iqiqh(
+                                    item_3.partition_index, item_3.start_offset, item_3.leader_epoch,
+                                    item_3.lag, item_3.error_code,
+                                ) + string_size(error_message_size),
+                                error_message_raw, SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -353,7 +406,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        _write_hB(item.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_h(item.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -362,19 +420,35 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
             if version == 0:
                 groups_2 = self.groups
                 groups_size_2 = len(groups_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size_2)
+                    if groups_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size_2)
+                )
                 for item_4 in groups_2:
                     group_id_raw_2 = item_4.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
                     topics_2 = item_4.topics
                     topics_size_2 = len(topics_2) + 1
-                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    out += (
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                    )
                     for item_5 in topics_2:
                         topic_name_raw_2 = item_5.topic_name.encode()
                         topic_name_size_2 = len(topic_name_raw_2) + 1
                         partitions_2 = item_5.partitions
                         partitions_size_2 = len(partitions_2) + 1
-                        out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, _write_16sB(item_5.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_5.topic_id) + uvarint(partitions_size_2))
+                        out += (
+                            SIZES[topic_name_size_2]
+                            if topic_name_size_2 < 128
+                            else string_size(topic_name_size_2),
+                            topic_name_raw_2,
+                            _write_16sB(item_5.topic_id, partitions_size_2)
+                            if partitions_size_2 < 128
+                            else _write_16s(item_5.topic_id) + uvarint(partitions_size_2),
+                        )
                         for item_6 in partitions_2:
                             if item_6.error_message is None:
                                 error_message_raw_3 = b""
@@ -385,7 +459,18 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_iqihB(item_6.partition_index, item_6.start_offset, item_6.leader_epoch, item_6.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_iqih(item_6.partition_index, item_6.start_offset, item_6.leader_epoch, item_6.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[tags_5], section_5)
+                            out += (
+                                _write_iqihB(
+                                    item_6.partition_index, item_6.start_offset, item_6.leader_epoch,
+                                    item_6.error_code, error_message_size_3,
+                                )
+                                if error_message_size_3 < 128
+                                else _write_iqih(
+                                    item_6.partition_index, item_6.start_offset, item_6.leader_epoch,
+                                    item_6.error_code,
+                                ) + string_size(error_message_size_3),
+                                error_message_raw_3, SIZES[tags_5], section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
@@ -399,7 +484,12 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                     tags_7, section_7 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_hB(item_4.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_h(item_4.error_code) + string_size(error_message_size_4), error_message_raw_4, SIZES[tags_7], section_7)
+                    out += (
+                        _write_hB(item_4.error_code, error_message_size_4)
+                        if error_message_size_4 < 128
+                        else _write_h(item_4.error_code) + string_size(error_message_size_4),
+                        error_message_raw_4, SIZES[tags_7], section_7,
+                    )
                 tags_8, section_8 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_8, section_8 = write_tags((), self.unknown_tagged_fields)

@@ -125,7 +125,9 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeTopicPartitionsRequest(topics, response_partition_limit, cursor, unknown_3), pos + 1
+                return DescribeTopicPartitionsRequest(
+                    topics, response_partition_limit, cursor, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -143,7 +145,10 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[tags], section,
+                    )
                 cursor = self.cursor
                 out.append(_write_i(self.response_partition_limit))
                 if cursor is None:
@@ -154,7 +159,12 @@ class DescribeTopicPartitionsRequest(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if cursor.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), cursor.unknown_tagged_fields)
-                    out += (_write_BB(1, topic_name_size) if topic_name_size < 128 else _write_B(1) + string_size(topic_name_size), topic_name_raw, _write_iB(cursor.partition_index, tags_2), section_2)
+                    out += (
+                        _write_BB(1, topic_name_size)
+                        if topic_name_size < 128
+                        else _write_B(1) + string_size(topic_name_size),
+                        topic_name_raw, _write_iB(cursor.partition_index, tags_2), section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -42,9 +44,17 @@ class DescribeTopicPartitionsResponsePartition(Structure, gc=False):
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 0), flexible_from=0, ignorable=True),
         Field('replica_nodes', 'replicaNodes', 'int32', (0, 0), array=True, flexible_from=0),
         Field('isr_nodes', 'isrNodes', 'int32', (0, 0), array=True, flexible_from=0),
-        Field('eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (0, 0), array=True, nullable=(0, 0), flexible_from=0),
-        Field('last_known_elr', 'lastKnownElr', 'int32', (0, 0), array=True, nullable=(0, 0), flexible_from=0),
-        Field('offline_replicas', 'offlineReplicas', 'int32', (0, 0), array=True, flexible_from=0, ignorable=True),
+        Field(
+            'eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (0, 0), array=True,
+            nullable=(0, 0), flexible_from=0,
+        ),
+        Field(
+            'last_known_elr', 'lastKnownElr', 'int32', (0, 0), array=True, nullable=(0, 0), flexible_from=0,
+        ),
+        Field(
+            'offline_replicas', 'offlineReplicas', 'int32', (0, 0), array=True, flexible_from=0,
+            ignorable=True,
+        ),
     )
 
     error_code: int = 0
@@ -77,7 +87,10 @@ class DescribeTopicPartitionsResponseTopic(Structure, gc=False):
         Field('name', 'name', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0, ignorable=True),
         Field('is_internal', 'isInternal', 'bool', (0, 0), flexible_from=0, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=DescribeTopicPartitionsResponsePartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True,
+            struct=DescribeTopicPartitionsResponsePartition, flexible_from=0,
+        ),
         Field('topic_authorized_operations', 'topicAuthorizedOperations', 'int32', (0, 0), flexible_from=0),
     )
 
@@ -123,7 +136,10 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0, ignorable=True),
-        Field('topics', 'topics', 'struct', (0, 0), array=True, struct=DescribeTopicPartitionsResponseTopic, flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 0), array=True, struct=DescribeTopicPartitionsResponseTopic,
+            flexible_from=0,
+        ),
         Field('next_cursor', 'nextCursor', 'struct', (0, 0), struct=Cursor, nullable=(0, 0), flexible_from=0),
     )
 
@@ -221,14 +237,20 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(DescribeTopicPartitionsResponsePartition(error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes, eligible_leader_replicas, last_known_elr, offline_replicas, unknown))
+                        partitions.append(DescribeTopicPartitionsResponsePartition(
+                            error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes,
+                            eligible_leader_replicas, last_known_elr, offline_replicas, unknown,
+                        ))
                     topic_authorized_operations, tags = _read_iB(data, pos)
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    topics.append(DescribeTopicPartitionsResponseTopic(error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions, topic_authorized_operations, unknown_2))
+                    topics.append(DescribeTopicPartitionsResponseTopic(
+                        error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
+                        topic_authorized_operations, unknown_2,
+                    ))
                 size = data[pos]
                 pos += 1
                 next_cursor: Cursor | None
@@ -254,7 +276,9 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeTopicPartitionsResponse(throttle_time_ms, topics, next_cursor, unknown_4), pos + 1
+                return DescribeTopicPartitionsResponse(
+                    throttle_time_ms, topics, next_cursor, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -265,7 +289,11 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
             if version == 0:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     if item.name is None:
                         name_raw = b""
@@ -275,7 +303,15 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_hB(item.error_code, name_size) if name_size < 128 else _write_h(item.error_code) + string_size(name_size), name_raw, _write_16stB(item.topic_id, item.is_internal, partitions_size) if partitions_size < 128 else _write_16st(item.topic_id, item.is_internal) + uvarint(partitions_size))
+                    out += (
+                        _write_hB(item.error_code, name_size)
+                        if name_size < 128
+                        else _write_h(item.error_code) + string_size(name_size),
+                        name_raw,
+                        _write_16stB(item.topic_id, item.is_internal, partitions_size)
+                        if partitions_size < 128
+                        else _write_16st(item.topic_id, item.is_internal) + uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         replica_nodes = item_2.replica_nodes
                         replica_nodes_size = len(replica_nodes) + 1
@@ -296,7 +332,30 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_hiii(item_2.error_code, item_2.partition_index, item_2.leader_id, item_2.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i"), _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), SIZES[tags], section)
+                        out += (
+                            _write_hiii(
+                                item_2.error_code, item_2.partition_index, item_2.leader_id,
+                                item_2.leader_epoch,
+                            ),
+                            _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes)
+                            if replica_nodes_size < SHORT
+                            else write_long_array(replica_nodes, "i"),
+                            _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes)
+                            if isr_nodes_size < SHORT
+                            else write_long_array(isr_nodes, "i"),
+                            _write_array_i[eligible_leader_replicas_size](
+                                eligible_leader_replicas_size, *eligible_leader_replicas,
+                            )
+                            if eligible_leader_replicas_size < SHORT
+                            else write_long_array(eligible_leader_replicas, "i"),
+                            _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr)
+                            if last_known_elr_size < SHORT
+                            else write_long_array(last_known_elr, "i"),
+                            _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas)
+                            if offline_replicas_size < SHORT
+                            else write_long_array(offline_replicas, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -310,7 +369,12 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if next_cursor.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), next_cursor.unknown_tagged_fields)
-                    out += (_write_BB(1, topic_name_size) if topic_name_size < 128 else _write_B(1) + string_size(topic_name_size), topic_name_raw, _write_iB(next_cursor.partition_index, tags_3), section_3)
+                    out += (
+                        _write_BB(1, topic_name_size)
+                        if topic_name_size < 128
+                        else _write_B(1) + string_size(topic_name_size),
+                        topic_name_raw, _write_iB(next_cursor.partition_index, tags_3), section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

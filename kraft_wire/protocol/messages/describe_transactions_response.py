@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -87,7 +89,10 @@ class DescribeTransactionsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
-        Field('transaction_states', 'transactionStates', 'struct', (0, 0), array=True, struct=TransactionState, flexible_from=0),
+        Field(
+            'transaction_states', 'transactionStates', 'struct', (0, 0), array=True, struct=TransactionState,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -124,7 +129,9 @@ class DescribeTransactionsResponse(Message, gc=False):
                         pos = end
                     else:
                         transaction_state, pos = long_string(data, pos + 1, size)
-                    transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, size = _read_iqqhB(data, pos)
+                    transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, size = _read_iqqhB(
+                        data, pos,
+                    )
                     pos += 23
                     topics: list[TopicData]
                     if 0 < size < 128:
@@ -161,7 +168,10 @@ class DescribeTransactionsResponse(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    transaction_states.append(TransactionState(error_code, transactional_id, transaction_state, transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2))
+                    transaction_states.append(TransactionState(
+                        error_code, transactional_id, transaction_state, transaction_timeout_ms,
+                        transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -178,7 +188,11 @@ class DescribeTransactionsResponse(Message, gc=False):
             if version == 0:
                 transaction_states = self.transaction_states
                 transaction_states_size = len(transaction_states) + 1
-                out.append(_write_iB(self.throttle_time_ms, transaction_states_size) if transaction_states_size < 128 else _write_i(self.throttle_time_ms) + uvarint(transaction_states_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, transaction_states_size)
+                    if transaction_states_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(transaction_states_size)
+                )
                 for item in transaction_states:
                     transactional_id_raw = item.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
@@ -186,7 +200,25 @@ class DescribeTransactionsResponse(Message, gc=False):
                     transaction_state_size = len(transaction_state_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (_write_hB(item.error_code, transactional_id_size) if transactional_id_size < 128 else _write_h(item.error_code) + string_size(transactional_id_size), transactional_id_raw, SIZES[transaction_state_size] if transaction_state_size < 128 else string_size(transaction_state_size), transaction_state_raw, _write_iqqhB(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, topics_size) if topics_size < 128 else _write_iqqh(item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch) + uvarint(topics_size))
+                    out += (
+                        _write_hB(item.error_code, transactional_id_size)
+                        if transactional_id_size < 128
+                        else _write_h(item.error_code) + string_size(transactional_id_size),
+                        transactional_id_raw,
+                        SIZES[transaction_state_size]
+                        if transaction_state_size < 128
+                        else string_size(transaction_state_size),
+                        transaction_state_raw,
+                        _write_iqqhB(
+                            item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id,
+                            item.producer_epoch, topics_size,
+                        )
+                        if topics_size < 128
+                        else _write_iqqh(
+                            item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id,
+                            item.producer_epoch,
+                        ) + uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         topic_raw = item_2.topic.encode()
                         topic_size = len(topic_raw) + 1
@@ -195,7 +227,13 @@ class DescribeTransactionsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                        out += (
+                            SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                            _write_array_i[partitions_size](partitions_size, *partitions)
+                            if partitions_size < SHORT
+                            else write_long_array(partitions, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

@@ -36,7 +36,9 @@ class DescribeUserScramCredentialsRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('users', 'users', 'struct', (0, 0), array=True, struct=UserName, nullable=(0, 0), flexible_from=0),
+        Field(
+            'users', 'users', 'struct', (0, 0), array=True, struct=UserName, nullable=(0, 0), flexible_from=0,
+        ),
     )
 
     users: list[UserName] | None = []
@@ -44,7 +46,9 @@ class DescribeUserScramCredentialsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[DescribeUserScramCredentialsRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -100,7 +104,10 @@ class DescribeUserScramCredentialsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

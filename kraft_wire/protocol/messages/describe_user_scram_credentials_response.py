@@ -47,7 +47,10 @@ class DescribeUserScramCredentialsResult(Structure, gc=False):
         Field('user', 'user', 'string', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('credential_infos', 'credentialInfos', 'struct', (0, 0), array=True, struct=CredentialInfo, flexible_from=0),
+        Field(
+            'credential_infos', 'credentialInfos', 'struct', (0, 0), array=True, struct=CredentialInfo,
+            flexible_from=0,
+        ),
     )
 
     user: str = ''
@@ -74,7 +77,10 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('results', 'results', 'struct', (0, 0), array=True, struct=DescribeUserScramCredentialsResult, flexible_from=0),
+        Field(
+            'results', 'results', 'struct', (0, 0), array=True, struct=DescribeUserScramCredentialsResult,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -88,7 +94,9 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[DescribeUserScramCredentialsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[DescribeUserScramCredentialsResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -152,13 +160,17 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results.append(DescribeUserScramCredentialsResult(user, error_code_2, error_message_2, credential_infos, unknown_2))
+                    results.append(DescribeUserScramCredentialsResult(
+                        user, error_code_2, error_message_2, credential_infos, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return DescribeUserScramCredentialsResponse(throttle_time_ms, error_code, error_message, results, unknown_3), pos + 1
+                return DescribeUserScramCredentialsResponse(
+                    throttle_time_ms, error_code, error_message, results, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -175,7 +187,12 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 results = self.results
                 results_size = len(results) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[results_size] if results_size < 128 else uvarint(results_size),
+                )
                 for item in results:
                     user_raw = item.user.encode()
                     user_size = len(user_raw) + 1
@@ -187,7 +204,16 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                         error_message_size_2 = len(error_message_raw_2) + 1
                     credential_infos = item.credential_infos
                     credential_infos_size = len(credential_infos) + 1
-                    out += (SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw, _write_hB(item.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[credential_infos_size] if credential_infos_size < 128 else uvarint(credential_infos_size))
+                    out += (
+                        SIZES[user_size] if user_size < 128 else string_size(user_size), user_raw,
+                        _write_hB(item.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_h(item.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2,
+                        SIZES[credential_infos_size]
+                        if credential_infos_size < 128
+                        else uvarint(credential_infos_size),
+                    )
                     for item_2 in credential_infos:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:

@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -55,7 +60,10 @@ class ElectLeadersRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('election_type', 'electionType', 'int8', (1, 2), flexible_from=2),
-        Field('topic_partitions', 'topicPartitions', 'struct', (0, 2), array=True, struct=TopicPartitions, nullable=(0, 2), flexible_from=2),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (0, 2), array=True, struct=TopicPartitions,
+            nullable=(0, 2), flexible_from=2,
+        ),
         Field('timeout_ms', 'timeoutMs', 'int32', (0, 2), flexible_from=2),
     )
 
@@ -173,7 +181,11 @@ class ElectLeadersRequest(Message, gc=False):
                     topic_partitions, topic_partitions_size = [], 0
                 else:
                     topic_partitions_size = len(topic_partitions) + 1
-                out.append(_write_bB(self.election_type, topic_partitions_size) if topic_partitions_size < 128 else _write_b(self.election_type) + uvarint(topic_partitions_size))
+                out.append(
+                    _write_bB(self.election_type, topic_partitions_size)
+                    if topic_partitions_size < 128
+                    else _write_b(self.election_type) + uvarint(topic_partitions_size)
+                )
                 for item in topic_partitions:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw) + 1
@@ -182,7 +194,13 @@ class ElectLeadersRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

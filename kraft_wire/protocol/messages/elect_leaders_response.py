@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,7 +55,10 @@ class ReplicaElectionResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 2
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic', 'topic', 'string', (0, 2), flexible_from=2),
-        Field('partition_result', 'partitionResult', 'struct', (0, 2), array=True, struct=PartitionResult, flexible_from=2),
+        Field(
+            'partition_result', 'partitionResult', 'struct', (0, 2), array=True, struct=PartitionResult,
+            flexible_from=2,
+        ),
     )
 
     topic: str = ''
@@ -75,7 +80,10 @@ class ElectLeadersResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 2), flexible_from=2),
         Field('error_code', 'errorCode', 'int16', (1, 2), flexible_from=2),
-        Field('replica_election_results', 'replicaElectionResults', 'struct', (0, 2), array=True, struct=ReplicaElectionResult, flexible_from=2),
+        Field(
+            'replica_election_results', 'replicaElectionResults', 'struct', (0, 2), array=True,
+            struct=ReplicaElectionResult, flexible_from=2,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -133,7 +141,9 @@ class ElectLeadersResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partition_result.append(PartitionResult(partition_id, error_code_2, error_message, unknown))
+                        partition_result.append(PartitionResult(
+                            partition_id, error_code_2, error_message, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -146,7 +156,9 @@ class ElectLeadersResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ElectLeadersResponse(throttle_time_ms, error_code, replica_election_results, unknown_3), pos + 1
+                return ElectLeadersResponse(
+                    throttle_time_ms, error_code, replica_election_results, unknown_3,
+                ), pos + 1
             if version == 1:
                 throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
                 pos += 10
@@ -176,10 +188,14 @@ class ElectLeadersResponse(Message, gc=False):
                         else:
                             error_message_2 = None
                             pos += 8
-                        partition_result_2.append(PartitionResult(partition_id_2, error_code_4, error_message_2))
+                        partition_result_2.append(PartitionResult(
+                            partition_id_2, error_code_4, error_message_2,
+                        ))
                     replica_election_results_2.append(ReplicaElectionResult(topic_2, partition_result_2))
                 if pos <= len(data):
-                    return ElectLeadersResponse(throttle_time_ms_2, error_code_3, replica_election_results_2), pos
+                    return ElectLeadersResponse(
+                        throttle_time_ms_2, error_code_3, replica_election_results_2,
+                    ), pos
             if version == 0:
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
@@ -209,7 +225,9 @@ class ElectLeadersResponse(Message, gc=False):
                         else:
                             error_message_3 = None
                             pos += 8
-                        partition_result_3.append(PartitionResult(partition_id_3, error_code_5, error_message_3))
+                        partition_result_3.append(PartitionResult(
+                            partition_id_3, error_code_5, error_message_3,
+                        ))
                     replica_election_results_3.append(ReplicaElectionResult(topic_3, partition_result_3))
                 if pos <= len(data):
                     return ElectLeadersResponse(throttle_time_ms_3, 0, replica_election_results_3), pos
@@ -223,13 +241,24 @@ class ElectLeadersResponse(Message, gc=False):
             if version == 2:
                 replica_election_results = self.replica_election_results
                 replica_election_results_size = len(replica_election_results) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, replica_election_results_size) if replica_election_results_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(replica_election_results_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, replica_election_results_size)
+                    if replica_election_results_size < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + uvarint(replica_election_results_size)
+                )
                 for item in replica_election_results:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw) + 1
                     partition_result = item.partition_result
                     partition_result_size = len(partition_result) + 1
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, SIZES[partition_result_size] if partition_result_size < 128 else uvarint(partition_result_size))
+                    out += (
+                        SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                        SIZES[partition_result_size]
+                        if partition_result_size < 128
+                        else uvarint(partition_result_size),
+                    )
                     for item_2 in partition_result:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -240,7 +269,14 @@ class ElectLeadersResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_id, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition_id, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                        out += (
+                            _write_ihB(item_2.partition_id, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition_id, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -253,7 +289,9 @@ class ElectLeadersResponse(Message, gc=False):
             if version == 1:
                 replica_election_results_2 = self.replica_election_results
                 replica_election_results_size_2 = len(replica_election_results_2)
-                out.append(_write_ihi(self.throttle_time_ms, self.error_code, replica_election_results_size_2))
+                out.append(_write_ihi(
+                    self.throttle_time_ms, self.error_code, replica_election_results_size_2,
+                ))
                 for item_3 in replica_election_results_2:
                     topic_raw_2 = item_3.topic.encode()
                     topic_size_2 = len(topic_raw_2)
@@ -269,7 +307,10 @@ class ElectLeadersResponse(Message, gc=False):
                             error_message_size_2 = len(error_message_raw_2)
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out += (_write_ihh(item_4.partition_id, item_4.error_code, error_message_size_2), error_message_raw_2)
+                        out += (
+                            _write_ihh(item_4.partition_id, item_4.error_code, error_message_size_2),
+                            error_message_raw_2,
+                        )
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
@@ -296,7 +337,10 @@ class ElectLeadersResponse(Message, gc=False):
                             error_message_size_3 = len(error_message_raw_3)
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_ihh(item_6.partition_id, item_6.error_code, error_message_size_3), error_message_raw_3)
+                        out += (
+                            _write_ihh(item_6.partition_id, item_6.error_code, error_message_size_3),
+                            error_message_raw_3,
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_numbers, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_numbers, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,8 +54,14 @@ class PartitionData(Structure, gc=False):
         Field('partition_index', 'partitionIndex', 'int32', (0, 1), flexible_from=1),
         Field('leader_id', 'leaderId', 'int32', (0, 1), flexible_from=1),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 1), flexible_from=1),
-        Field('preferred_successors', 'preferredSuccessors', 'int32', (0, 0), array=True, flexible_from=1, ignorable=True),
-        Field('preferred_candidates', 'preferredCandidates', 'struct', (1, 1), array=True, struct=ReplicaInfo, flexible_from=1, ignorable=True),
+        Field(
+            'preferred_successors', 'preferredSuccessors', 'int32', (0, 0), array=True, flexible_from=1,
+            ignorable=True,
+        ),
+        Field(
+            'preferred_candidates', 'preferredCandidates', 'struct', (1, 1), array=True, struct=ReplicaInfo,
+            flexible_from=1, ignorable=True,
+        ),
     )
 
     partition_index: int = 0
@@ -75,7 +83,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 1), flexible_from=1),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1,
+        ),
     )
 
     topic_name: str = ''
@@ -116,7 +126,10 @@ class EndQuorumEpochRequest(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('cluster_id', 'clusterId', 'string', (0, 1), nullable=(0, 1), flexible_from=1),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=TopicData, flexible_from=1),
-        Field('leader_endpoints', 'leaderEndpoints', 'struct', (1, 1), array=True, struct=LeaderEndpoint, flexible_from=1, ignorable=True),
+        Field(
+            'leader_endpoints', 'leaderEndpoints', 'struct', (1, 1), array=True, struct=LeaderEndpoint,
+            flexible_from=1, ignorable=True,
+        ),
     )
 
     cluster_id: str | None = None
@@ -183,14 +196,18 @@ class EndQuorumEpochRequest(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 21, tags)
                                 pos -= 21
                             pos += 21
-                            preferred_candidates.append(ReplicaInfo(candidate_id, as_uuid(Uuid, candidate_directory_id), unknown))
+                            preferred_candidates.append(ReplicaInfo(
+                                candidate_id, as_uuid(Uuid, candidate_directory_id), unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(partition_index, leader_id, leader_epoch, (), preferred_candidates, unknown_2))
+                        partitions.append(PartitionData(
+                            partition_index, leader_id, leader_epoch, (), preferred_candidates, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -267,7 +284,9 @@ class EndQuorumEpochRequest(Message, gc=False):
                         pos += 16
                         preferred_successors: tuple[int, ...]
                         preferred_successors, pos = read_numbers(data, pos, size, "i")
-                        partitions_2.append(PartitionData(partition_index_2, leader_id_2, leader_epoch_2, preferred_successors, []))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, leader_id_2, leader_epoch_2, preferred_successors, [],
+                        ))
                     topics_2.append(TopicData(topic_name_2, partitions_2))
                 return EndQuorumEpochRequest(cluster_id_2, topics_2, []), pos
         except DECODE_FAULTS:
@@ -286,22 +305,41 @@ class EndQuorumEpochRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         preferred_candidates = item_2.preferred_candidates
                         preferred_candidates_size = len(preferred_candidates) + 1
-                        out.append(_write_iiiB(item_2.partition_index, item_2.leader_id, item_2.leader_epoch, preferred_candidates_size) if preferred_candidates_size < 128 else _write_iii(item_2.partition_index, item_2.leader_id, item_2.leader_epoch) + uvarint(preferred_candidates_size))
+                        out.append(
+                            _write_iiiB(
+                                item_2.partition_index, item_2.leader_id, item_2.leader_epoch,
+                                preferred_candidates_size,
+                            )
+                            if preferred_candidates_size < 128
+                            else _write_iii(
+                                item_2.partition_index, item_2.leader_id, item_2.leader_epoch,
+                            ) + uvarint(preferred_candidates_size)
+                        )
                         for item_3 in preferred_candidates:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_i16sB(item_3.candidate_id, item_3.candidate_directory_id, tags), section)
+                            out += (
+                                _write_i16sB(item_3.candidate_id, item_3.candidate_directory_id, tags),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -312,7 +350,11 @@ class EndQuorumEpochRequest(Message, gc=False):
                     out += (SIZES[tags_3], section_3)
                 leader_endpoints = self.leader_endpoints
                 leader_endpoints_size = len(leader_endpoints) + 1
-                out.append(SIZES[leader_endpoints_size] if leader_endpoints_size < 128 else uvarint(leader_endpoints_size))
+                out.append(
+                    SIZES[leader_endpoints_size]
+                    if leader_endpoints_size < 128
+                    else uvarint(leader_endpoints_size)
+                )
                 for item_4 in leader_endpoints:
                     name_raw = item_4.name.encode()
                     name_size = len(name_raw) + 1
@@ -321,7 +363,11 @@ class EndQuorumEpochRequest(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_4.port, tags_4), section_4)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HB(item_4.port, tags_4), section_4,
+                    )
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
@@ -346,7 +392,10 @@ class EndQuorumEpochRequest(Message, gc=False):
                     for item_6 in partitions_2:
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_iii(item_6.partition_index, item_6.leader_id, item_6.leader_epoch), write_numbers(item_6.preferred_successors, "i"))
+                        out += (
+                            _write_iii(item_6.partition_index, item_6.leader_id, item_6.leader_epoch),
+                            write_numbers(item_6.preferred_successors, "i"),
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -59,7 +61,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 1), flexible_from=1),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=1,
+        ),
     )
 
     topic_name: str = ''
@@ -100,7 +104,10 @@ class EndQuorumEpochResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=1),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=TopicData, flexible_from=1),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (1, 1), array=True, struct=NodeEndpoint, tag=0, tagged_from=1, flexible_from=1),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (1, 1), array=True, struct=NodeEndpoint, tag=0,
+            tagged_from=1, flexible_from=1,
+        ),
     )
 
     error_code: int = 0
@@ -147,7 +154,9 @@ class EndQuorumEpochResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 15, tags)
                             pos -= 15
                         pos += 15
-                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, unknown))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, leader_id, leader_epoch, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -226,7 +235,9 @@ class EndQuorumEpochResponse(Message, gc=False):
                     for _ in rounds:
                         partition_index_2, error_code_4, leader_id_2, leader_epoch_2 = _read_ihii(data, pos)
                         pos += 14
-                        partitions_2.append(PartitionData(partition_index_2, error_code_4, leader_id_2, leader_epoch_2))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
+                        ))
                     topics_2.append(TopicData(topic_name_2, partitions_2))
                 return EndQuorumEpochResponse(error_code_3, topics_2, []), pos
         except DECODE_FAULTS:
@@ -239,18 +250,32 @@ class EndQuorumEpochResponse(Message, gc=False):
             if version == 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_hB(self.error_code, topics_size) if topics_size < 128 else _write_h(self.error_code) + uvarint(topics_size))
+                out.append(
+                    _write_hB(self.error_code, topics_size)
+                    if topics_size < 128
+                    else _write_h(self.error_code) + uvarint(topics_size)
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihiiB(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch, tags), section)
+                        out += (
+                            _write_ihiiB(
+                                item_2.partition_index, item_2.error_code, item_2.leader_id,
+                                item_2.leader_epoch, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -262,14 +287,23 @@ class EndQuorumEpochResponse(Message, gc=False):
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
-                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        node_endpoints_payload.append(
+                            SIZES[node_endpoints_size]
+                            if node_endpoints_size < 128
+                            else uvarint(node_endpoints_size)
+                        )
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
                             tags_4, section_4 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_4), section_4)
+                            node_endpoints_payload += (
+                                _write_iB(item_3.node_id, host_size)
+                                if host_size < 128
+                                else _write_i(item_3.node_id) + string_size(host_size),
+                                host_raw, _write_HB(item_3.port, tags_4), section_4,
+                            )
                         known.append((0, b"".join(node_endpoints_payload)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
                 out += (SIZES[tags_3], section_3)
@@ -289,7 +323,9 @@ class EndQuorumEpochResponse(Message, gc=False):
                     for item_5 in partitions_2:
                         if item_5.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_ihii(item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch))
+                        out.append(_write_ihii(
+                            item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch,
+                        ))
                     if item_4.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -94,7 +94,9 @@ class EndTxnRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 12, tags)
                     pos -= 12
-                return EndTxnRequest(transactional_id, producer_id, producer_epoch, committed, unknown), pos + 12
+                return EndTxnRequest(
+                    transactional_id, producer_id, producer_epoch, committed, unknown,
+                ), pos + 12
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -104,7 +106,9 @@ class EndTxnRequest(Message, gc=False):
                 else:
                     refuse()
                 producer_id_2, producer_epoch_2, committed_2 = _read_qht(data, pos)
-                return EndTxnRequest(transactional_id_2, producer_id_2, producer_epoch_2, committed_2), pos + 11
+                return EndTxnRequest(
+                    transactional_id_2, producer_id_2, producer_epoch_2, committed_2,
+                ), pos + 11
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -118,13 +122,22 @@ class EndTxnRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qhtB(self.producer_id, self.producer_epoch, self.committed, tags), section))
+                return b"".join((
+                    SIZES[transactional_id_size]
+                    if transactional_id_size < 128
+                    else string_size(transactional_id_size),
+                    transactional_id_raw,
+                    _write_qhtB(self.producer_id, self.producer_epoch, self.committed, tags), section,
+                ))
             if 0 <= version <= 2:
                 transactional_id_raw_2 = self.transactional_id.encode()
                 transactional_id_size_2 = len(transactional_id_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(transactional_id_size_2), transactional_id_raw_2, _write_qht(self.producer_id, self.producer_epoch, self.committed)))
+                return b"".join((
+                    _write_h(transactional_id_size_2), transactional_id_raw_2,
+                    _write_qht(self.producer_id, self.producer_epoch, self.committed),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -78,7 +78,9 @@ class EndTxnResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 17, tags)
                     pos -= 17
-                return EndTxnResponse(throttle_time_ms, error_code, producer_id, producer_epoch, unknown), pos + 17
+                return EndTxnResponse(
+                    throttle_time_ms, error_code, producer_id, producer_epoch, unknown,
+                ), pos + 17
             if 3 <= version <= 4:
                 throttle_time_ms_2, error_code_2, tags = _read_ihB(data, pos)
                 unknown_2: UnknownTags = ()
@@ -100,7 +102,12 @@ class EndTxnResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags), section))
+                return b"".join((
+                    _write_ihqhB(
+                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags,
+                    ),
+                    section,
+                ))
             if 3 <= version <= 4:
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:

@@ -148,7 +148,18 @@ class EnvelopeRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size), request_data_raw, SIZES[request_principal_size] if request_principal_size < 128 else uvarint(request_principal_size), request_principal_raw, SIZES[client_host_address_size] if client_host_address_size < 128 else uvarint(client_host_address_size), client_host_address_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[request_data_size] if request_data_size < 128 else uvarint(request_data_size),
+                    request_data_raw,
+                    SIZES[request_principal_size]
+                    if request_principal_size < 128
+                    else uvarint(request_principal_size),
+                    request_principal_raw,
+                    SIZES[client_host_address_size]
+                    if client_host_address_size < 128
+                    else uvarint(client_host_address_size),
+                    client_host_address_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -101,7 +101,10 @@ class EnvelopeResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[response_data_size] if response_data_size < 128 else uvarint(response_data_size), response_data_raw, _write_hB(self.error_code, tags), section))
+                return b"".join((
+                    SIZES[response_data_size] if response_data_size < 128 else uvarint(response_data_size),
+                    response_data_raw, _write_hB(self.error_code, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -49,7 +49,9 @@ class ExpireDelegationTokenResponse(Message, gc=False):
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 15, tags)[0]
-                return ExpireDelegationTokenResponse(error_code, expiry_timestamp_ms, throttle_time_ms, unknown)
+                return ExpireDelegationTokenResponse(
+                    error_code, expiry_timestamp_ms, throttle_time_ms, unknown,
+                )
             if version == 1:
                 error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2 = _read_hqi(data, 0)
                 return ExpireDelegationTokenResponse(error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2)
@@ -67,10 +69,14 @@ class ExpireDelegationTokenResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 15, tags)
                     pos -= 15
-                return ExpireDelegationTokenResponse(error_code, expiry_timestamp_ms, throttle_time_ms, unknown), pos + 15
+                return ExpireDelegationTokenResponse(
+                    error_code, expiry_timestamp_ms, throttle_time_ms, unknown,
+                ), pos + 15
             if version == 1:
                 error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2 = _read_hqi(data, pos)
-                return ExpireDelegationTokenResponse(error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2), pos + 14
+                return ExpireDelegationTokenResponse(
+                    error_code_2, expiry_timestamp_ms_2, throttle_time_ms_2,
+                ), pos + 14
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -82,7 +88,10 @@ class ExpireDelegationTokenResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hqiB(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms, tags), section))
+                return b"".join((
+                    _write_hqiB(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms, tags),
+                    section,
+                ))
             if version == 1:
                 if self.unknown_tagged_fields:
                     refuse()

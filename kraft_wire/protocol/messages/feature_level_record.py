@@ -88,7 +88,10 @@ class FeatureLevelRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_hB(self.feature_level, tags), section))
+                return b"".join((
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_hB(self.feature_level, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

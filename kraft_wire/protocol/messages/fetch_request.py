@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, check_tag_count, long_array, long_rounds, long_string, long_tag, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, check_count, check_tag_count, long_array, long_rounds, long_string,
+    long_tag, read_numbers, read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -66,13 +71,21 @@ class FetchPartition(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 12
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition', 'partition', 'int32', (4, 18), flexible_from=12),
-        Field('current_leader_epoch', 'currentLeaderEpoch', 'int32', (9, 18), flexible_from=12, ignorable=True),
+        Field(
+            'current_leader_epoch', 'currentLeaderEpoch', 'int32', (9, 18), flexible_from=12, ignorable=True,
+        ),
         Field('fetch_offset', 'fetchOffset', 'int64', (4, 18), flexible_from=12),
         Field('last_fetched_epoch', 'lastFetchedEpoch', 'int32', (12, 18), flexible_from=12),
         Field('log_start_offset', 'logStartOffset', 'int64', (5, 18), flexible_from=12, ignorable=True),
         Field('partition_max_bytes', 'partitionMaxBytes', 'int32', (4, 18), flexible_from=12),
-        Field('replica_directory_id', 'replicaDirectoryId', 'uuid', (17, 18), tag=0, tagged_from=17, flexible_from=12, ignorable=True),
-        Field('high_watermark', 'highWatermark', 'int64', (18, 18), tag=1, tagged_from=18, flexible_from=12, ignorable=True),
+        Field(
+            'replica_directory_id', 'replicaDirectoryId', 'uuid', (17, 18), tag=0, tagged_from=17,
+            flexible_from=12, ignorable=True,
+        ),
+        Field(
+            'high_watermark', 'highWatermark', 'int64', (18, 18), tag=1, tagged_from=18, flexible_from=12,
+            ignorable=True,
+        ),
     )
 
     partition: int = 0
@@ -101,7 +114,10 @@ class FetchTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic', 'topic', 'string', (4, 12), flexible_from=12, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (13, 18), flexible_from=12, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (4, 18), array=True, struct=FetchPartition, flexible_from=12),
+        Field(
+            'partitions', 'partitions', 'struct', (4, 18), array=True, struct=FetchPartition,
+            flexible_from=12,
+        ),
     )
 
     topic: str = ''
@@ -142,9 +158,15 @@ class FetchRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 18
     FLEXIBLE_FROM: ClassVar[int] = 12
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('cluster_id', 'clusterId', 'string', (12, 18), nullable=(12, 18), tag=0, tagged_from=12, flexible_from=12, ignorable=True),
+        Field(
+            'cluster_id', 'clusterId', 'string', (12, 18), nullable=(12, 18), tag=0, tagged_from=12,
+            flexible_from=12, ignorable=True,
+        ),
         Field('replica_id', 'replicaId', 'int32', (4, 14), flexible_from=12),
-        Field('replica_state', 'replicaState', 'struct', (15, 18), struct=ReplicaState, tag=1, tagged_from=15, flexible_from=12),
+        Field(
+            'replica_state', 'replicaState', 'struct', (15, 18), struct=ReplicaState, tag=1, tagged_from=15,
+            flexible_from=12,
+        ),
         Field('max_wait_ms', 'maxWaitMs', 'int32', (4, 18), flexible_from=12),
         Field('min_bytes', 'minBytes', 'int32', (4, 18), flexible_from=12),
         Field('max_bytes', 'maxBytes', 'int32', (4, 18), flexible_from=12, ignorable=True),
@@ -152,7 +174,10 @@ class FetchRequest(Message, gc=False):
         Field('session_id', 'sessionId', 'int32', (7, 18), flexible_from=12, ignorable=True),
         Field('session_epoch', 'sessionEpoch', 'int32', (7, 18), flexible_from=12, ignorable=True),
         Field('topics', 'topics', 'struct', (4, 18), array=True, struct=FetchTopic, flexible_from=12),
-        Field('forgotten_topics_data', 'forgottenTopicsData', 'struct', (7, 18), array=True, struct=ForgottenTopic, flexible_from=12),
+        Field(
+            'forgotten_topics_data', 'forgottenTopicsData', 'struct', (7, 18), array=True,
+            struct=ForgottenTopic, flexible_from=12,
+        ),
         Field('rack_id', 'rackId', 'string', (11, 18), flexible_from=12, ignorable=True),
     )
 
@@ -187,7 +212,9 @@ class FetchRequest(Message, gc=False):
         start = pos
         try:
             if 15 <= version <= 18:
-                max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, size = _read_iiibiiB(data, pos)
+                max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, size = _read_iiibiiB(
+                    data, pos,
+                )
                 pos += 22
                 topics: list[FetchTopic]
                 if 0 < size < 128:
@@ -205,7 +232,10 @@ class FetchRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, tags = _read_iiqiqiB(data, pos)
+                        (
+                            partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                            log_start_offset, partition_max_bytes, tags,
+                        ) = _read_iiqiqiB(data, pos)
                         pos += 33
                         replica_directory_id: Uuid
                         replica_directory_id = Uuid.ZERO
@@ -238,7 +268,11 @@ class FetchRequest(Message, gc=False):
                                     pos = end
                             if others:
                                 unknown = tuple(others)
-                        partitions.append(FetchPartition(partition, current_leader_epoch, fetch_offset, last_fetched_epoch, log_start_offset, partition_max_bytes, replica_directory_id, high_watermark, unknown))
+                        partitions.append(FetchPartition(
+                            partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                            log_start_offset, partition_max_bytes, replica_directory_id, high_watermark,
+                            unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -269,7 +303,9 @@ class FetchRequest(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    forgotten_topics_data.append(ForgottenTopic('', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3))
+                    forgotten_topics_data.append(ForgottenTopic(
+                        '', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                    ))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -323,9 +359,15 @@ class FetchRequest(Message, gc=False):
                     if others_2:
                         unknown_4 = tuple(others_2)
                 if pos <= len(data):
-                    return FetchRequest(cluster_id, -1, replica_state, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_4), pos
+                    return FetchRequest(
+                        cluster_id, -1, replica_state, max_wait_ms, min_bytes, max_bytes, isolation_level,
+                        session_id, session_epoch, topics, forgotten_topics_data, rack_id, unknown_4,
+                    ), pos
             if 12 <= version <= 14:
-                replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2, session_epoch_2, size = _read_iiiibiiB(data, pos)
+                (
+                    replica_id_2, max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2,
+                    session_epoch_2, size,
+                ) = _read_iiiibiiB(data, pos)
                 pos += 26
                 topics_2: list[FetchTopic]
                 if 0 < size < 128:
@@ -361,7 +403,10 @@ class FetchRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_3 = []
                     for _ in rounds:
-                        partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2, tags = _read_iiqiqiB(data, pos)
+                        (
+                            partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
+                            log_start_offset_2, partition_max_bytes_2, tags,
+                        ) = _read_iiqiqiB(data, pos)
                         pos += 33
                         unknown_6: UnknownTags = ()
                         if tags:
@@ -383,7 +428,11 @@ class FetchRequest(Message, gc=False):
                                     pos = end
                             if others_3:
                                 unknown_6 = tuple(others_3)
-                        partitions_3.append(FetchPartition(partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2, log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807, unknown_6))
+                        partitions_3.append(FetchPartition(
+                            partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
+                            log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807,
+                            unknown_6,
+                        ))
                     tags = data[pos]
                     unknown_7: UnknownTags = ()
                     if tags:
@@ -432,7 +481,9 @@ class FetchRequest(Message, gc=False):
                         unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    forgotten_topics_data_2.append(ForgottenTopic(topic_2, topic_id_4, partitions_4, unknown_8))
+                    forgotten_topics_data_2.append(ForgottenTopic(
+                        topic_2, topic_id_4, partitions_4, unknown_8,
+                    ))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -476,9 +527,15 @@ class FetchRequest(Message, gc=False):
                     if others_4:
                         unknown_9 = tuple(others_4)
                 if pos <= len(data):
-                    return FetchRequest(cluster_id_2, replica_id_2, ReplicaState(), max_wait_ms_2, min_bytes_2, max_bytes_2, isolation_level_2, session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2, rack_id_2, unknown_9), pos
+                    return FetchRequest(
+                        cluster_id_2, replica_id_2, ReplicaState(), max_wait_ms_2, min_bytes_2, max_bytes_2,
+                        isolation_level_2, session_id_2, session_epoch_2, topics_2, forgotten_topics_data_2,
+                        rack_id_2, unknown_9,
+                    ), pos
             if 4 <= version <= 11:
-                replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3 = _read_iiiib(data, pos)
+                replica_id_3, max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3 = _read_iiiib(
+                    data, pos,
+                )
                 pos += 17
                 session_id_3: int
                 session_epoch_3: int
@@ -525,7 +582,10 @@ class FetchRequest(Message, gc=False):
                             log_start_offset_3 = -1
                         partition_max_bytes_3, = _read_i(data, pos)
                         pos += 4
-                        partitions_5.append(FetchPartition(partition_3, current_leader_epoch_3, fetch_offset_3, -1, log_start_offset_3, partition_max_bytes_3, Uuid.ZERO, 9223372036854775807))
+                        partitions_5.append(FetchPartition(
+                            partition_3, current_leader_epoch_3, fetch_offset_3, -1, log_start_offset_3,
+                            partition_max_bytes_3, Uuid.ZERO, 9223372036854775807,
+                        ))
                     topics_3.append(FetchTopic(topic_3, Uuid.ZERO, partitions_5))
                 forgotten_topics_data_3: list[ForgottenTopic]
                 if version >= 7:
@@ -560,7 +620,11 @@ class FetchRequest(Message, gc=False):
                 else:
                     rack_id_3 = ''
                 if pos <= len(data):
-                    return FetchRequest(None, replica_id_3, ReplicaState(), max_wait_ms_3, min_bytes_3, max_bytes_3, isolation_level_3, session_id_3, session_epoch_3, topics_3, forgotten_topics_data_3, rack_id_3), pos
+                    return FetchRequest(
+                        None, replica_id_3, ReplicaState(), max_wait_ms_3, min_bytes_3, max_bytes_3,
+                        isolation_level_3, session_id_3, session_epoch_3, topics_3, forgotten_topics_data_3,
+                        rack_id_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -573,59 +637,125 @@ class FetchRequest(Message, gc=False):
                     refuse()
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iiibiiB(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch, topics_size) if topics_size < 128 else _write_iiibii(self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch) + uvarint(topics_size))
+                out.append(
+                    _write_iiibiiB(
+                        self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level,
+                        self.session_id, self.session_epoch, topics_size,
+                    )
+                    if topics_size < 128
+                    else _write_iiibii(
+                        self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level,
+                        self.session_id, self.session_epoch,
+                    ) + uvarint(topics_size)
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
-                        if item_2.unknown_tagged_fields or version >= 17 and (item_2.replica_directory_id != Uuid.ZERO) or version >= 18 and (item_2.high_watermark != 9223372036854775807):
+                        if (
+                            item_2.unknown_tagged_fields
+                            or version >= 17 and (item_2.replica_directory_id != Uuid.ZERO)
+                            or version >= 18 and (item_2.high_watermark != 9223372036854775807)
+                        ):
                             known: list[tuple[int, bytes]] = []
                             if version >= 17 and (item_2.replica_directory_id != Uuid.ZERO):
                                 known.append((0, _write_16s(item_2.replica_directory_id)))
                             if version >= 18 and (item_2.high_watermark != 9223372036854775807):
                                 known.append((1, _write_q(item_2.high_watermark)))
                             tags, section = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_iiqiqiB(item_2.partition, item_2.current_leader_epoch, item_2.fetch_offset, item_2.last_fetched_epoch, item_2.log_start_offset, item_2.partition_max_bytes, tags), section)
+                        out += (
+                            _write_iiqiqiB(
+                                item_2.partition, item_2.current_leader_epoch, item_2.fetch_offset,
+                                item_2.last_fetched_epoch, item_2.log_start_offset,
+                                item_2.partition_max_bytes, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                     out += (SIZES[tags_2], section_2)
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
-                out.append(SIZES[forgotten_topics_data_size] if forgotten_topics_data_size < 128 else uvarint(forgotten_topics_data_size))
+                out.append(
+                    SIZES[forgotten_topics_data_size]
+                    if forgotten_topics_data_size < 128
+                    else uvarint(forgotten_topics_data_size)
+                )
                 for item_3 in forgotten_topics_data:
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_16s(item_3.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
+                    out += (
+                        _write_16s(item_3.topic_id),
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_3], section_3,
+                    )
                 rack_id_raw = self.rack_id.encode()
                 rack_id_size = len(rack_id_raw) + 1
                 tags_4, section_4 = 0, b""
-                if self.unknown_tagged_fields or self.cluster_id is not None or self.replica_state != _DEFAULT_ReplicaState:
+                if (
+                    self.unknown_tagged_fields
+                    or self.cluster_id is not None
+                    or self.replica_state != _DEFAULT_ReplicaState
+                ):
                     known_2: list[tuple[int, bytes]] = []
                     if self.cluster_id is not None:
                         cluster_id_raw = self.cluster_id.encode()
                         cluster_id_size = len(cluster_id_raw) + 1
-                        known_2.append((0, b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw))))
+                        known_2.append((
+                            0,
+                            b"".join((
+                                SIZES[cluster_id_size]
+                                if cluster_id_size < 128
+                                else string_size(cluster_id_size),
+                                cluster_id_raw,
+                            )),
+                        ))
                     if self.replica_state != _DEFAULT_ReplicaState:
                         replica_state = self.replica_state
                         tags_5, section_5 = 0, b""
                         if replica_state.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), replica_state.unknown_tagged_fields)
-                        known_2.append((1, b"".join((_write_iqB(replica_state.replica_id, replica_state.replica_epoch, tags_5), section_5))))
+                        known_2.append((
+                            1,
+                            b"".join((
+                                _write_iqB(replica_state.replica_id, replica_state.replica_epoch, tags_5),
+                                section_5,
+                            )),
+                        ))
                     tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
-                out += (SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[tags_4], section_4)
+                out += (
+                    SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
+                    SIZES[tags_4], section_4,
+                )
                 return
             if 12 <= version <= 14:
                 if self.replica_state != _DEFAULT_ReplicaState:
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_iiiibiiB(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch, topics_size_2) if topics_size_2 < 128 else _write_iiiibii(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level, self.session_id, self.session_epoch) + uvarint(topics_size_2))
+                out.append(
+                    _write_iiiibiiB(
+                        self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.isolation_level, self.session_id, self.session_epoch, topics_size_2,
+                    )
+                    if topics_size_2 < 128
+                    else _write_iiiibii(
+                        self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.isolation_level, self.session_id, self.session_epoch,
+                    ) + uvarint(topics_size_2)
+                )
                 for item_4 in topics_2:
                     if version <= 12:
                         topic_raw = item_4.topic.encode()
@@ -633,30 +763,53 @@ class FetchRequest(Message, gc=False):
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
                     partitions_3 = item_4.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    out += (_write_16s(item_4.topic_id) if version >= 13 else b"", SIZES[partitions_size_3] if partitions_size_3 < 128 else uvarint(partitions_size_3))
+                    out += (
+                        _write_16s(item_4.topic_id) if version >= 13 else b"",
+                        SIZES[partitions_size_3] if partitions_size_3 < 128 else uvarint(partitions_size_3),
+                    )
                     for item_5 in partitions_3:
                         tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_iiqiqiB(item_5.partition, item_5.current_leader_epoch, item_5.fetch_offset, item_5.last_fetched_epoch, item_5.log_start_offset, item_5.partition_max_bytes, tags_6), section_6)
+                        out += (
+                            _write_iiqiqiB(
+                                item_5.partition, item_5.current_leader_epoch, item_5.fetch_offset,
+                                item_5.last_fetched_epoch, item_5.log_start_offset,
+                                item_5.partition_max_bytes, tags_6,
+                            ),
+                            section_6,
+                        )
                     tags_7, section_7 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)
                     out += (SIZES[tags_7], section_7)
                 forgotten_topics_data_2 = self.forgotten_topics_data
                 forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
-                out.append(SIZES[forgotten_topics_data_size_2] if forgotten_topics_data_size_2 < 128 else uvarint(forgotten_topics_data_size_2))
+                out.append(
+                    SIZES[forgotten_topics_data_size_2]
+                    if forgotten_topics_data_size_2 < 128
+                    else uvarint(forgotten_topics_data_size_2)
+                )
                 for item_6 in forgotten_topics_data_2:
                     if version <= 12:
                         topic_raw_2 = item_6.topic.encode()
                         topic_size_2 = len(topic_raw_2) + 1
-                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2)
+                        out += (
+                            SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2),
+                            topic_raw_2,
+                        )
                     partitions_4 = item_6.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     tags_8, section_8 = 0, b""
                     if item_6.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_6.unknown_tagged_fields)
-                    out += (_write_16s(item_6.topic_id) if version >= 13 else b"", _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_8], section_8)
+                    out += (
+                        _write_16s(item_6.topic_id) if version >= 13 else b"",
+                        _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                        if partitions_size_4 < SHORT
+                        else write_long_array(partitions_4, "i"),
+                        SIZES[tags_8], section_8,
+                    )
                 rack_id_raw_2 = self.rack_id.encode()
                 rack_id_size_2 = len(rack_id_raw_2) + 1
                 tags_9, section_9 = 0, b""
@@ -665,9 +818,20 @@ class FetchRequest(Message, gc=False):
                     if self.cluster_id is not None:
                         cluster_id_raw_2 = self.cluster_id.encode()
                         cluster_id_size_2 = len(cluster_id_raw_2) + 1
-                        known_3.append((0, b"".join((SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2))))
+                        known_3.append((
+                            0,
+                            b"".join((
+                                SIZES[cluster_id_size_2]
+                                if cluster_id_size_2 < 128
+                                else string_size(cluster_id_size_2),
+                                cluster_id_raw_2,
+                            )),
+                        ))
                     tags_9, section_9 = write_tags(known_3, self.unknown_tagged_fields)
-                out += (SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, SIZES[tags_9], section_9)
+                out += (
+                    SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
+                    rack_id_raw_2, SIZES[tags_9], section_9,
+                )
                 return
             if 4 <= version <= 11:
                 if self.replica_state != _DEFAULT_ReplicaState:
@@ -676,7 +840,14 @@ class FetchRequest(Message, gc=False):
                     refuse()
                 topics_3 = self.topics
                 topics_size_3 = len(topics_3)
-                out += (_write_iiiib(self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes, self.isolation_level), _write_ii(self.session_id, self.session_epoch) if version >= 7 else b"", _write_i(topics_size_3))
+                out += (
+                    _write_iiiib(
+                        self.replica_id, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.isolation_level,
+                    ),
+                    _write_ii(self.session_id, self.session_epoch) if version >= 7 else b"",
+                    _write_i(topics_size_3),
+                )
                 for item_7 in topics_3:
                     topic_raw_3 = item_7.topic.encode()
                     topic_size_3 = len(topic_raw_3)
@@ -688,7 +859,13 @@ class FetchRequest(Message, gc=False):
                             refuse()
                         if item_8.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_8.partition), _write_i(item_8.current_leader_epoch) if version >= 9 else b"", _write_q(item_8.fetch_offset), _write_q(item_8.log_start_offset) if version >= 5 else b"", _write_i(item_8.partition_max_bytes))
+                        out += (
+                            _write_i(item_8.partition),
+                            _write_i(item_8.current_leader_epoch) if version >= 9 else b"",
+                            _write_q(item_8.fetch_offset),
+                            _write_q(item_8.log_start_offset) if version >= 5 else b"",
+                            _write_i(item_8.partition_max_bytes),
+                        )
                     if item_7.unknown_tagged_fields:
                         refuse()
                 if version >= 7:

@@ -8,7 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_size, long_string, long_tag,
+    read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -124,10 +127,22 @@ class PartitionData(Structure, gc=False):
         Field('high_watermark', 'highWatermark', 'int64', (4, 18), flexible_from=12),
         Field('last_stable_offset', 'lastStableOffset', 'int64', (4, 18), flexible_from=12, ignorable=True),
         Field('log_start_offset', 'logStartOffset', 'int64', (5, 18), flexible_from=12, ignorable=True),
-        Field('diverging_epoch', 'divergingEpoch', 'struct', (12, 18), struct=EpochEndOffset, tag=0, tagged_from=12, flexible_from=12),
-        Field('current_leader', 'currentLeader', 'struct', (12, 18), struct=LeaderIdAndEpoch, tag=1, tagged_from=12, flexible_from=12),
-        Field('snapshot_id', 'snapshotId', 'struct', (12, 18), struct=SnapshotId, tag=2, tagged_from=12, flexible_from=12),
-        Field('aborted_transactions', 'abortedTransactions', 'struct', (4, 18), array=True, struct=AbortedTransaction, nullable=(4, 18), flexible_from=12, ignorable=True),
+        Field(
+            'diverging_epoch', 'divergingEpoch', 'struct', (12, 18), struct=EpochEndOffset, tag=0,
+            tagged_from=12, flexible_from=12,
+        ),
+        Field(
+            'current_leader', 'currentLeader', 'struct', (12, 18), struct=LeaderIdAndEpoch, tag=1,
+            tagged_from=12, flexible_from=12,
+        ),
+        Field(
+            'snapshot_id', 'snapshotId', 'struct', (12, 18), struct=SnapshotId, tag=2, tagged_from=12,
+            flexible_from=12,
+        ),
+        Field(
+            'aborted_transactions', 'abortedTransactions', 'struct', (4, 18), array=True,
+            struct=AbortedTransaction, nullable=(4, 18), flexible_from=12, ignorable=True,
+        ),
         Field('preferred_read_replica', 'preferredReadReplica', 'int32', (11, 18), flexible_from=12),
         Field('records', 'records', 'records', (4, 18), nullable=(4, 18), flexible_from=12),
     )
@@ -164,7 +179,9 @@ class FetchableTopicResponse(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic', 'topic', 'string', (4, 12), flexible_from=12, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (13, 18), flexible_from=12, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (4, 18), array=True, struct=PartitionData, flexible_from=12),
+        Field(
+            'partitions', 'partitions', 'struct', (4, 18), array=True, struct=PartitionData, flexible_from=12,
+        ),
     )
 
     topic: str = ''
@@ -211,8 +228,14 @@ class FetchResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (4, 18), flexible_from=12, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (7, 18), flexible_from=12, ignorable=True),
         Field('session_id', 'sessionId', 'int32', (7, 18), flexible_from=12),
-        Field('responses', 'responses', 'struct', (4, 18), array=True, struct=FetchableTopicResponse, flexible_from=12),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (16, 18), array=True, struct=NodeEndpoint, tag=0, tagged_from=16, flexible_from=12),
+        Field(
+            'responses', 'responses', 'struct', (4, 18), array=True, struct=FetchableTopicResponse,
+            flexible_from=12,
+        ),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (16, 18), array=True, struct=NodeEndpoint, tag=0,
+            tagged_from=16, flexible_from=12,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -250,7 +273,10 @@ class FetchResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, high_watermark, last_stable_offset, log_start_offset, size = _read_ihqqqB(data, pos)
+                        (
+                            partition_index, error_code_2, high_watermark, last_stable_offset,
+                            log_start_offset, size,
+                        ) = _read_ihqqqB(data, pos)
                         pos += 31
                         aborted_transactions: list[AbortedTransaction] | None
                         if size == 0:
@@ -268,7 +294,9 @@ class FetchResponse(Message, gc=False):
                                     unknown, pos = read_unknown_tags(data, pos + 17, tags)
                                     pos -= 17
                                 pos += 17
-                                aborted_transactions.append(AbortedTransaction(producer_id, first_offset, unknown))
+                                aborted_transactions.append(AbortedTransaction(
+                                    producer_id, first_offset, unknown,
+                                ))
                         preferred_read_replica, size = _read_iB(data, pos)
                         pos += 5
                         records: bytes | None
@@ -332,14 +360,20 @@ class FetchResponse(Message, gc=False):
                                     pos = end
                             if others:
                                 unknown_2 = tuple(others)
-                        partitions.append(PartitionData(partition_index, error_code_2, high_watermark, last_stable_offset, log_start_offset, diverging_epoch, current_leader, snapshot_id, aborted_transactions, preferred_read_replica, records, unknown_2))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, high_watermark, last_stable_offset,
+                            log_start_offset, diverging_epoch, current_leader, snapshot_id,
+                            aborted_transactions, preferred_read_replica, records, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
                     if tags:
                         unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(FetchableTopicResponse('', as_uuid(Uuid, topic_id), partitions, unknown_6))
+                    responses.append(FetchableTopicResponse(
+                        '', as_uuid(Uuid, topic_id), partitions, unknown_6,
+                    ))
                 tags = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -399,7 +433,9 @@ class FetchResponse(Message, gc=False):
                     if others_2:
                         unknown_7 = tuple(others_2)
                 if pos <= len(data):
-                    return FetchResponse(throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7), pos
+                    return FetchResponse(
+                        throttle_time_ms, error_code, session_id, responses, node_endpoints, unknown_7,
+                    ), pos
             if 12 <= version <= 15:
                 throttle_time_ms_2, error_code_3, session_id_2, size = _read_ihiB(data, pos)
                 pos += 11
@@ -437,7 +473,10 @@ class FetchResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2, log_start_offset_2, size = _read_ihqqqB(data, pos)
+                        (
+                            partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
+                            log_start_offset_2, size,
+                        ) = _read_ihqqqB(data, pos)
                         pos += 31
                         aborted_transactions_2: list[AbortedTransaction] | None
                         if size == 0:
@@ -455,7 +494,9 @@ class FetchResponse(Message, gc=False):
                                     unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
                                     pos -= 17
                                 pos += 17
-                                aborted_transactions_2.append(AbortedTransaction(producer_id_2, first_offset_2, unknown_9))
+                                aborted_transactions_2.append(AbortedTransaction(
+                                    producer_id_2, first_offset_2, unknown_9,
+                                ))
                         preferred_read_replica_2, size = _read_iB(data, pos)
                         pos += 5
                         records_2: bytes | None
@@ -499,7 +540,9 @@ class FetchResponse(Message, gc=False):
                                     if tags:
                                         unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
                                         pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_12)
+                                    current_leader_2 = LeaderIdAndEpoch(
+                                        leader_id_2, leader_epoch_2, unknown_12,
+                                    )
                                     pos += 9
                                 elif tag == 2:
                                     end_offset_4, epoch_4, tags = _read_qiB(data, pos)
@@ -519,7 +562,11 @@ class FetchResponse(Message, gc=False):
                                     pos = end
                             if others_3:
                                 unknown_10 = tuple(others_3)
-                        partitions_2.append(PartitionData(partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2, log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2, aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
+                            log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
+                            aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
+                        ))
                     tags = data[pos]
                     unknown_14: UnknownTags = ()
                     if tags:
@@ -550,7 +597,9 @@ class FetchResponse(Message, gc=False):
                     if others_4:
                         unknown_15 = tuple(others_4)
                 if pos <= len(data):
-                    return FetchResponse(throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15), pos
+                    return FetchResponse(
+                        throttle_time_ms_2, error_code_3, session_id_2, responses_2, [], unknown_15,
+                    ), pos
             if 4 <= version <= 11:
                 throttle_time_ms_3, = _read_i(data, pos)
                 pos += 4
@@ -581,7 +630,9 @@ class FetchResponse(Message, gc=False):
                     rounds = range(check_count(data, pos, size))
                     partitions_3 = []
                     for _ in rounds:
-                        partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(data, pos)
+                        partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(
+                            data, pos,
+                        )
                         pos += 22
                         log_start_offset_3: int
                         if version >= 5:
@@ -600,7 +651,9 @@ class FetchResponse(Message, gc=False):
                             for _ in rounds:
                                 producer_id_3, first_offset_3 = _read_qq(data, pos)
                                 pos += 16
-                                aborted_transactions_3.append(AbortedTransaction(producer_id_3, first_offset_3))
+                                aborted_transactions_3.append(AbortedTransaction(
+                                    producer_id_3, first_offset_3,
+                                ))
                         preferred_read_replica_3: int
                         if version >= 11:
                             preferred_read_replica_3, = _read_i(data, pos)
@@ -616,7 +669,11 @@ class FetchResponse(Message, gc=False):
                             pos = end
                         else:
                             records_3 = None
-                        partitions_3.append(PartitionData(partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3, log_start_offset_3, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(), aborted_transactions_3, preferred_read_replica_3, records_3))
+                        partitions_3.append(PartitionData(
+                            partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3,
+                            log_start_offset_3, EpochEndOffset(), LeaderIdAndEpoch(), SnapshotId(),
+                            aborted_transactions_3, preferred_read_replica_3, records_3,
+                        ))
                     responses_3.append(FetchableTopicResponse(topic_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
                     return FetchResponse(throttle_time_ms_3, error_code_5, session_id_3, responses_3, []), pos
@@ -630,18 +687,38 @@ class FetchResponse(Message, gc=False):
             if 16 <= version <= 18:
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out.append(_write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size) if responses_size < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.session_id) + uvarint(responses_size))
+                out.append(
+                    _write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size)
+                    if responses_size < 128
+                    else _write_ihi(
+                        self.throttle_time_ms, self.error_code, self.session_id,
+                    ) + uvarint(responses_size)
+                )
                 for item in responses:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         aborted_transactions = item_2.aborted_transactions
                         if aborted_transactions is None:
                             aborted_transactions, aborted_transactions_size = [], 0
                         else:
                             aborted_transactions_size = len(aborted_transactions) + 1
-                        out.append(_write_ihqqqB(item_2.partition_index, item_2.error_code, item_2.high_watermark, item_2.last_stable_offset, item_2.log_start_offset, aborted_transactions_size) if aborted_transactions_size < 128 else _write_ihqqq(item_2.partition_index, item_2.error_code, item_2.high_watermark, item_2.last_stable_offset, item_2.log_start_offset) + uvarint(aborted_transactions_size))
+                        out.append(
+                            _write_ihqqqB(
+                                item_2.partition_index, item_2.error_code, item_2.high_watermark,
+                                item_2.last_stable_offset, item_2.log_start_offset, aborted_transactions_size,
+                            )
+                            if aborted_transactions_size < 128
+                            else _write_ihqqq(
+                                item_2.partition_index, item_2.error_code, item_2.high_watermark,
+                                item_2.last_stable_offset, item_2.log_start_offset,
+                            ) + uvarint(aborted_transactions_size)
+                        )
                         for item_3 in aborted_transactions:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
@@ -654,28 +731,58 @@ class FetchResponse(Message, gc=False):
                             records_raw = item_2.records
                             records_size = len(records_raw) + 1
                         tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields or item_2.diverging_epoch != _DEFAULT_EpochEndOffset or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch or item_2.snapshot_id != _DEFAULT_SnapshotId:
+                        if (
+                            item_2.unknown_tagged_fields
+                            or item_2.diverging_epoch != _DEFAULT_EpochEndOffset
+                            or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch
+                            or item_2.snapshot_id != _DEFAULT_SnapshotId
+                        ):
                             known: list[tuple[int, bytes]] = []
                             if item_2.diverging_epoch != _DEFAULT_EpochEndOffset:
                                 diverging_epoch = item_2.diverging_epoch
                                 tags_3, section_3 = 0, b""
                                 if diverging_epoch.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), diverging_epoch.unknown_tagged_fields)
-                                known.append((0, b"".join((_write_iqB(diverging_epoch.epoch, diverging_epoch.end_offset, tags_3), section_3))))
+                                known.append((
+                                    0,
+                                    b"".join((
+                                        _write_iqB(diverging_epoch.epoch, diverging_epoch.end_offset, tags_3),
+                                        section_3,
+                                    )),
+                                ))
                             if item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader = item_2.current_leader
                                 tags_4, section_4 = 0, b""
                                 if current_leader.unknown_tagged_fields:
                                     tags_4, section_4 = write_tags((), current_leader.unknown_tagged_fields)
-                                known.append((1, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_4), section_4))))
+                                known.append((
+                                    1,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader.leader_id, current_leader.leader_epoch, tags_4,
+                                        ),
+                                        section_4,
+                                    )),
+                                ))
                             if item_2.snapshot_id != _DEFAULT_SnapshotId:
                                 snapshot_id = item_2.snapshot_id
                                 tags_5, section_5 = 0, b""
                                 if snapshot_id.unknown_tagged_fields:
                                     tags_5, section_5 = write_tags((), snapshot_id.unknown_tagged_fields)
-                                known.append((2, b"".join((_write_qiB(snapshot_id.end_offset, snapshot_id.epoch, tags_5), section_5))))
+                                known.append((
+                                    2,
+                                    b"".join((
+                                        _write_qiB(snapshot_id.end_offset, snapshot_id.epoch, tags_5),
+                                        section_5,
+                                    )),
+                                ))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_iB(item_2.preferred_read_replica, records_size) if records_size < 128 else _write_i(item_2.preferred_read_replica) + uvarint(records_size), records_raw, SIZES[tags_2], section_2)
+                        out += (
+                            _write_iB(item_2.preferred_read_replica, records_size)
+                            if records_size < 128
+                            else _write_i(item_2.preferred_read_replica) + uvarint(records_size),
+                            records_raw, SIZES[tags_2], section_2,
+                        )
                     tags_6, section_6 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
@@ -687,7 +794,11 @@ class FetchResponse(Message, gc=False):
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
-                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        node_endpoints_payload.append(
+                            SIZES[node_endpoints_size]
+                            if node_endpoints_size < 128
+                            else uvarint(node_endpoints_size)
+                        )
                         for item_4 in node_endpoints:
                             host_raw = item_4.host.encode()
                             host_size = len(host_raw) + 1
@@ -700,7 +811,16 @@ class FetchResponse(Message, gc=False):
                             tags_8, section_8 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_8], section_8)
+                            node_endpoints_payload += (
+                                _write_iB(item_4.node_id, host_size)
+                                if host_size < 128
+                                else _write_i(item_4.node_id) + string_size(host_size),
+                                host_raw,
+                                _write_iB(item_4.port, rack_size)
+                                if rack_size < 128
+                                else _write_i(item_4.port) + string_size(rack_size),
+                                rack_raw, SIZES[tags_8], section_8,
+                            )
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_7, section_7 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (SIZES[tags_7], section_7)
@@ -710,7 +830,13 @@ class FetchResponse(Message, gc=False):
                     refuse()
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
-                out.append(_write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size_2) if responses_size_2 < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.session_id) + uvarint(responses_size_2))
+                out.append(
+                    _write_ihiB(self.throttle_time_ms, self.error_code, self.session_id, responses_size_2)
+                    if responses_size_2 < 128
+                    else _write_ihi(
+                        self.throttle_time_ms, self.error_code, self.session_id,
+                    ) + uvarint(responses_size_2)
+                )
                 for item_5 in responses_2:
                     if version <= 12:
                         topic_raw = item_5.topic.encode()
@@ -718,14 +844,28 @@ class FetchResponse(Message, gc=False):
                         out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw)
                     partitions_2 = item_5.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (_write_16s(item_5.topic_id) if version >= 13 else b"", SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        _write_16s(item_5.topic_id) if version >= 13 else b"",
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_6 in partitions_2:
                         aborted_transactions_2 = item_6.aborted_transactions
                         if aborted_transactions_2 is None:
                             aborted_transactions_2, aborted_transactions_size_2 = [], 0
                         else:
                             aborted_transactions_size_2 = len(aborted_transactions_2) + 1
-                        out.append(_write_ihqqqB(item_6.partition_index, item_6.error_code, item_6.high_watermark, item_6.last_stable_offset, item_6.log_start_offset, aborted_transactions_size_2) if aborted_transactions_size_2 < 128 else _write_ihqqq(item_6.partition_index, item_6.error_code, item_6.high_watermark, item_6.last_stable_offset, item_6.log_start_offset) + uvarint(aborted_transactions_size_2))
+                        out.append(
+                            _write_ihqqqB(
+                                item_6.partition_index, item_6.error_code, item_6.high_watermark,
+                                item_6.last_stable_offset, item_6.log_start_offset,
+                                aborted_transactions_size_2,
+                            )
+                            if aborted_transactions_size_2 < 128
+                            else _write_ihqqq(
+                                item_6.partition_index, item_6.error_code, item_6.high_watermark,
+                                item_6.last_stable_offset, item_6.log_start_offset,
+                            ) + uvarint(aborted_transactions_size_2)
+                        )
                         for item_7 in aborted_transactions_2:
                             tags_9, section_9 = 0, b""
                             if item_7.unknown_tagged_fields:
@@ -738,28 +878,65 @@ class FetchResponse(Message, gc=False):
                             records_raw_2 = item_6.records
                             records_size_2 = len(records_raw_2) + 1
                         tags_10, section_10 = 0, b""
-                        if item_6.unknown_tagged_fields or item_6.diverging_epoch != _DEFAULT_EpochEndOffset or item_6.current_leader != _DEFAULT_LeaderIdAndEpoch or item_6.snapshot_id != _DEFAULT_SnapshotId:
+                        if (
+                            item_6.unknown_tagged_fields
+                            or item_6.diverging_epoch != _DEFAULT_EpochEndOffset
+                            or item_6.current_leader != _DEFAULT_LeaderIdAndEpoch
+                            or item_6.snapshot_id != _DEFAULT_SnapshotId
+                        ):
                             known_3: list[tuple[int, bytes]] = []
                             if item_6.diverging_epoch != _DEFAULT_EpochEndOffset:
                                 diverging_epoch_2 = item_6.diverging_epoch
                                 tags_11, section_11 = 0, b""
                                 if diverging_epoch_2.unknown_tagged_fields:
-                                    tags_11, section_11 = write_tags((), diverging_epoch_2.unknown_tagged_fields)
-                                known_3.append((0, b"".join((_write_iqB(diverging_epoch_2.epoch, diverging_epoch_2.end_offset, tags_11), section_11))))
+                                    tags_11, section_11 = write_tags(
+                                        (), diverging_epoch_2.unknown_tagged_fields,
+                                    )
+                                known_3.append((
+                                    0,
+                                    b"".join((
+                                        _write_iqB(
+                                            diverging_epoch_2.epoch, diverging_epoch_2.end_offset, tags_11,
+                                        ),
+                                        section_11,
+                                    )),
+                                ))
                             if item_6.current_leader != _DEFAULT_LeaderIdAndEpoch:
                                 current_leader_2 = item_6.current_leader
                                 tags_12, section_12 = 0, b""
                                 if current_leader_2.unknown_tagged_fields:
-                                    tags_12, section_12 = write_tags((), current_leader_2.unknown_tagged_fields)
-                                known_3.append((1, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_12), section_12))))
+                                    tags_12, section_12 = write_tags(
+                                        (), current_leader_2.unknown_tagged_fields,
+                                    )
+                                known_3.append((
+                                    1,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader_2.leader_id, current_leader_2.leader_epoch,
+                                            tags_12,
+                                        ),
+                                        section_12,
+                                    )),
+                                ))
                             if item_6.snapshot_id != _DEFAULT_SnapshotId:
                                 snapshot_id_2 = item_6.snapshot_id
                                 tags_13, section_13 = 0, b""
                                 if snapshot_id_2.unknown_tagged_fields:
                                     tags_13, section_13 = write_tags((), snapshot_id_2.unknown_tagged_fields)
-                                known_3.append((2, b"".join((_write_qiB(snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_13), section_13))))
+                                known_3.append((
+                                    2,
+                                    b"".join((
+                                        _write_qiB(snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_13),
+                                        section_13,
+                                    )),
+                                ))
                             tags_10, section_10 = write_tags(known_3, item_6.unknown_tagged_fields)
-                        out += (_write_iB(item_6.preferred_read_replica, records_size_2) if records_size_2 < 128 else _write_i(item_6.preferred_read_replica) + uvarint(records_size_2), records_raw_2, SIZES[tags_10], section_10)
+                        out += (
+                            _write_iB(item_6.preferred_read_replica, records_size_2)
+                            if records_size_2 < 128
+                            else _write_i(item_6.preferred_read_replica) + uvarint(records_size_2),
+                            records_raw_2, SIZES[tags_10], section_10,
+                        )
                     tags_14, section_14 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_14, section_14 = write_tags((), item_5.unknown_tagged_fields)
@@ -776,7 +953,11 @@ class FetchResponse(Message, gc=False):
                     refuse()
                 responses_3 = self.responses
                 responses_size_3 = len(responses_3)
-                out += (_write_i(self.throttle_time_ms), _write_hi(self.error_code, self.session_id) if version >= 7 else b"", _write_i(responses_size_3))
+                out += (
+                    _write_i(self.throttle_time_ms),
+                    _write_hi(self.error_code, self.session_id) if version >= 7 else b"",
+                    _write_i(responses_size_3),
+                )
                 for item_8 in responses_3:
                     topic_raw_2 = item_8.topic.encode()
                     topic_size_2 = len(topic_raw_2)
@@ -797,7 +978,14 @@ class FetchResponse(Message, gc=False):
                             aborted_transactions_3, aborted_transactions_size_3 = [], -1
                         else:
                             aborted_transactions_size_3 = len(aborted_transactions_3)
-                        out += (_write_ihqq(item_9.partition_index, item_9.error_code, item_9.high_watermark, item_9.last_stable_offset), _write_q(item_9.log_start_offset) if version >= 5 else b"", _write_i(aborted_transactions_size_3))
+                        out += (
+                            _write_ihqq(
+                                item_9.partition_index, item_9.error_code, item_9.high_watermark,
+                                item_9.last_stable_offset,
+                            ),
+                            _write_q(item_9.log_start_offset) if version >= 5 else b"",
+                            _write_i(aborted_transactions_size_3),
+                        )
                         for item_10 in aborted_transactions_3:
                             if item_10.unknown_tagged_fields:
                                 refuse()
@@ -810,7 +998,10 @@ class FetchResponse(Message, gc=False):
                             records_size_3 = len(records_raw_3)
                         if item_9.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_9.preferred_read_replica) if version >= 11 else b"", _write_i(records_size_3), records_raw_3)
+                        out += (
+                            _write_i(item_9.preferred_read_replica) if version >= 11 else b"",
+                            _write_i(records_size_3), records_raw_3,
+                        )
                     if item_8.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,7 +54,10 @@ class PartitionSnapshot(Structure, gc=False):
         Field('current_leader_epoch', 'currentLeaderEpoch', 'int32', (0, 1), flexible_from=0),
         Field('snapshot_id', 'snapshotId', 'struct', (0, 1), struct=SnapshotId, flexible_from=0),
         Field('position', 'position', 'int64', (0, 1), flexible_from=0),
-        Field('replica_directory_id', 'replicaDirectoryId', 'uuid', (1, 1), tag=0, tagged_from=1, flexible_from=0, ignorable=True),
+        Field(
+            'replica_directory_id', 'replicaDirectoryId', 'uuid', (1, 1), tag=0, tagged_from=1,
+            flexible_from=0, ignorable=True,
+        ),
     )
 
     partition: int = 0
@@ -74,7 +79,10 @@ class TopicSnapshot(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionSnapshot, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionSnapshot,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -94,7 +102,10 @@ class FetchSnapshotRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('cluster_id', 'clusterId', 'string', (0, 1), nullable=(0, 1), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'cluster_id', 'clusterId', 'string', (0, 1), nullable=(0, 1), tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
         Field('replica_id', 'replicaId', 'int32', (0, 1), flexible_from=0),
         Field('max_bytes', 'maxBytes', 'int32', (0, 1), flexible_from=0),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=TopicSnapshot, flexible_from=0),
@@ -174,7 +185,10 @@ class FetchSnapshotRequest(Message, gc=False):
                                     pos = end
                             if others:
                                 unknown_2 = tuple(others)
-                        partitions.append(PartitionSnapshot(partition, current_leader_epoch, snapshot_id, position, replica_directory_id, unknown_2))
+                        partitions.append(PartitionSnapshot(
+                            partition, current_leader_epoch, snapshot_id, position, replica_directory_id,
+                            unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -229,25 +243,41 @@ class FetchSnapshotRequest(Message, gc=False):
             if 0 <= version <= 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iiB(self.replica_id, self.max_bytes, topics_size) if topics_size < 128 else _write_ii(self.replica_id, self.max_bytes) + uvarint(topics_size))
+                out.append(
+                    _write_iiB(self.replica_id, self.max_bytes, topics_size)
+                    if topics_size < 128
+                    else _write_ii(self.replica_id, self.max_bytes) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         snapshot_id = item_2.snapshot_id
                         tags, section = 0, b""
                         if snapshot_id.unknown_tagged_fields:
                             tags, section = write_tags((), snapshot_id.unknown_tagged_fields)
                         tags_2, section_2 = 0, b""
-                        if item_2.unknown_tagged_fields or version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
+                        if (
+                            item_2.unknown_tagged_fields
+                            or version >= 1 and (item_2.replica_directory_id != Uuid.ZERO)
+                        ):
                             known: list[tuple[int, bytes]] = []
                             if version >= 1 and (item_2.replica_directory_id != Uuid.ZERO):
                                 known.append((0, _write_16s(item_2.replica_directory_id)))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_iiqiB(item_2.partition, item_2.current_leader_epoch, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qB(item_2.position, tags_2), section_2)
+                        out += (
+                            _write_iiqiB(
+                                item_2.partition, item_2.current_leader_epoch, snapshot_id.end_offset,
+                                snapshot_id.epoch, tags,
+                            ),
+                            section, _write_qB(item_2.position, tags_2), section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -258,7 +288,15 @@ class FetchSnapshotRequest(Message, gc=False):
                     if self.cluster_id is not None:
                         cluster_id_raw = self.cluster_id.encode()
                         cluster_id_size = len(cluster_id_raw) + 1
-                        known_2.append((0, b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw))))
+                        known_2.append((
+                            0,
+                            b"".join((
+                                SIZES[cluster_id_size]
+                                if cluster_id_size < 128
+                                else string_size(cluster_id_size),
+                                cluster_id_raw,
+                            )),
+                        ))
                     tags_4, section_4 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (SIZES[tags_4], section_4)
                 return

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -72,7 +74,10 @@ class PartitionSnapshot(Structure, gc=False):
         Field('index', 'index', 'int32', (0, 1), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=0),
         Field('snapshot_id', 'snapshotId', 'struct', (0, 1), struct=SnapshotId, flexible_from=0),
-        Field('current_leader', 'currentLeader', 'struct', (0, 1), struct=LeaderIdAndEpoch, tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'current_leader', 'currentLeader', 'struct', (0, 1), struct=LeaderIdAndEpoch, tag=0,
+            tagged_from=0, flexible_from=0,
+        ),
         Field('size', 'size', 'int64', (0, 1), flexible_from=0),
         Field('position', 'position', 'int64', (0, 1), flexible_from=0),
         Field('unaligned_records', 'unalignedRecords', 'records', (0, 1), flexible_from=0),
@@ -101,7 +106,10 @@ class TopicSnapshot(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionSnapshot, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionSnapshot,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -143,7 +151,10 @@ class FetchSnapshotResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 1), flexible_from=0, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=0),
         Field('topics', 'topics', 'struct', (0, 1), array=True, struct=TopicSnapshot, flexible_from=0),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (1, 1), array=True, struct=NodeEndpoint, tag=0, tagged_from=1, flexible_from=0),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (1, 1), array=True, struct=NodeEndpoint, tag=0,
+            tagged_from=1, flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -235,7 +246,10 @@ class FetchSnapshotResponse(Message, gc=False):
                                     pos = end
                             if others:
                                 unknown_2 = tuple(others)
-                        partitions.append(PartitionSnapshot(index, error_code_2, snapshot_id, current_leader, size_2, position, unaligned_records, unknown_2))
+                        partitions.append(PartitionSnapshot(
+                            index, error_code_2, snapshot_id, current_leader, size_2, position,
+                            unaligned_records, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
@@ -291,7 +305,9 @@ class FetchSnapshotResponse(Message, gc=False):
                     if others_2:
                         unknown_5 = tuple(others_2)
                 if pos <= len(data):
-                    return FetchSnapshotResponse(throttle_time_ms, error_code, topics, node_endpoints, unknown_5), pos
+                    return FetchSnapshotResponse(
+                        throttle_time_ms, error_code, topics, node_endpoints, unknown_5,
+                    ), pos
             if version == 0:
                 throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
                 pos += 7
@@ -355,7 +371,9 @@ class FetchSnapshotResponse(Message, gc=False):
                                     if tags:
                                         unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
                                         pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_9)
+                                    current_leader_2 = LeaderIdAndEpoch(
+                                        leader_id_2, leader_epoch_2, unknown_9,
+                                    )
                                     pos += 9
                                 elif tag < 1:
                                     refuse()
@@ -367,7 +385,10 @@ class FetchSnapshotResponse(Message, gc=False):
                                     pos = end
                             if others_3:
                                 unknown_8 = tuple(others_3)
-                        partitions_2.append(PartitionSnapshot(index_2, error_code_4, snapshot_id_2, current_leader_2, size_3, position_2, unaligned_records_2, unknown_8))
+                        partitions_2.append(PartitionSnapshot(
+                            index_2, error_code_4, snapshot_id_2, current_leader_2, size_3, position_2,
+                            unaligned_records_2, unknown_8,
+                        ))
                     tags = data[pos]
                     unknown_10: UnknownTags = ()
                     if tags:
@@ -398,7 +419,9 @@ class FetchSnapshotResponse(Message, gc=False):
                     if others_4:
                         unknown_11 = tuple(others_4)
                 if pos <= len(data):
-                    return FetchSnapshotResponse(throttle_time_ms_2, error_code_3, topics_2, [], unknown_11), pos
+                    return FetchSnapshotResponse(
+                        throttle_time_ms_2, error_code_3, topics_2, [], unknown_11,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -409,13 +432,20 @@ class FetchSnapshotResponse(Message, gc=False):
             if version == 1:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size) if topics_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, topics_size)
+                    if topics_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         snapshot_id = item_2.snapshot_id
                         tags, section = 0, b""
@@ -433,9 +463,27 @@ class FetchSnapshotResponse(Message, gc=False):
                                 tags_3, section_3 = 0, b""
                                 if current_leader.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
-                                known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_3), section_3))))
+                                known.append((
+                                    0,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader.leader_id, current_leader.leader_epoch, tags_3,
+                                        ),
+                                        section_3,
+                                    )),
+                                ))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (_write_ihqiB(item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch, tags), section, _write_qqB(item_2.size, item_2.position, unaligned_records_size) if unaligned_records_size < 128 else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size), unaligned_records_raw, SIZES[tags_2], section_2)
+                        out += (
+                            _write_ihqiB(
+                                item_2.index, item_2.error_code, snapshot_id.end_offset, snapshot_id.epoch,
+                                tags,
+                            ),
+                            section,
+                            _write_qqB(item_2.size, item_2.position, unaligned_records_size)
+                            if unaligned_records_size < 128
+                            else _write_qq(item_2.size, item_2.position) + uvarint(unaligned_records_size),
+                            unaligned_records_raw, SIZES[tags_2], section_2,
+                        )
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
@@ -447,14 +495,23 @@ class FetchSnapshotResponse(Message, gc=False):
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
-                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        node_endpoints_payload.append(
+                            SIZES[node_endpoints_size]
+                            if node_endpoints_size < 128
+                            else uvarint(node_endpoints_size)
+                        )
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
                             tags_6, section_6 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_3.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_6), section_6)
+                            node_endpoints_payload += (
+                                _write_iB(item_3.node_id, host_size)
+                                if host_size < 128
+                                else _write_i(item_3.node_id) + string_size(host_size),
+                                host_raw, _write_HB(item_3.port, tags_6), section_6,
+                            )
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (SIZES[tags_5], section_5)
@@ -464,13 +521,20 @@ class FetchSnapshotResponse(Message, gc=False):
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, topics_size_2) if topics_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size_2))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(topics_size_2)
+                )
                 for item_4 in topics_2:
                     name_raw_2 = item_4.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_5 in partitions_2:
                         snapshot_id_2 = item_5.snapshot_id
                         tags_7, section_7 = 0, b""
@@ -488,9 +552,27 @@ class FetchSnapshotResponse(Message, gc=False):
                                 tags_9, section_9 = 0, b""
                                 if current_leader_2.unknown_tagged_fields:
                                     tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
-                                known_3.append((0, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9), section_9))))
+                                known_3.append((
+                                    0,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9,
+                                        ),
+                                        section_9,
+                                    )),
+                                ))
                             tags_8, section_8 = write_tags(known_3, item_5.unknown_tagged_fields)
-                        out += (_write_ihqiB(item_5.index, item_5.error_code, snapshot_id_2.end_offset, snapshot_id_2.epoch, tags_7), section_7, _write_qqB(item_5.size, item_5.position, unaligned_records_size_2) if unaligned_records_size_2 < 128 else _write_qq(item_5.size, item_5.position) + uvarint(unaligned_records_size_2), unaligned_records_raw_2, SIZES[tags_8], section_8)
+                        out += (
+                            _write_ihqiB(
+                                item_5.index, item_5.error_code, snapshot_id_2.end_offset,
+                                snapshot_id_2.epoch, tags_7,
+                            ),
+                            section_7,
+                            _write_qqB(item_5.size, item_5.position, unaligned_records_size_2)
+                            if unaligned_records_size_2 < 128
+                            else _write_qq(item_5.size, item_5.position) + uvarint(unaligned_records_size_2),
+                            unaligned_records_raw_2, SIZES[tags_8], section_8,
+                        )
                     tags_10, section_10 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_10, section_10 = write_tags((), item_4.unknown_tagged_fields)

@@ -156,7 +156,9 @@ class FindCoordinatorRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_b(self.key_type), write_compact_strings(coordinator_keys), SIZES[tags], section))
+                return b"".join((
+                    _write_b(self.key_type), write_compact_strings(coordinator_keys), SIZES[tags], section,
+                ))
             if version == 3:
                 if self.coordinator_keys is None or self.coordinator_keys:
                     refuse()
@@ -165,7 +167,10 @@ class FindCoordinatorRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_bB(self.key_type, tags_2), section_2))
+                return b"".join((
+                    SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                    _write_bB(self.key_type, tags_2), section_2,
+                ))
             if 0 <= version <= 2:
                 if version < 1 and (self.key_type != 0):
                     refuse()
@@ -175,7 +180,9 @@ class FindCoordinatorRequest(Message, gc=False):
                 key_size_2 = len(key_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(key_size_2), key_raw_2, _write_b(self.key_type) if version >= 1 else b""))
+                return b"".join((
+                    _write_h(key_size_2), key_raw_2, _write_b(self.key_type) if version >= 1 else b"",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -35,7 +35,10 @@ class Coordinator(Structure, gc=False):
         Field('host', 'host', 'string', (4, 6), flexible_from=3),
         Field('port', 'port', 'int32', (4, 6), flexible_from=3),
         Field('error_code', 'errorCode', 'int16', (4, 6), flexible_from=3),
-        Field('error_message', 'errorMessage', 'string', (4, 6), nullable=(4, 6), flexible_from=3, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (4, 6), nullable=(4, 6), flexible_from=3,
+            ignorable=True,
+        ),
     )
 
     key: str = ''
@@ -65,11 +68,16 @@ class FindCoordinatorResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 6), flexible_from=3, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (0, 3), flexible_from=3),
-        Field('error_message', 'errorMessage', 'string', (1, 3), nullable=(1, 3), flexible_from=3, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (1, 3), nullable=(1, 3), flexible_from=3,
+            ignorable=True,
+        ),
         Field('node_id', 'nodeId', 'int32', (0, 3), flexible_from=3),
         Field('host', 'host', 'string', (0, 3), flexible_from=3),
         Field('port', 'port', 'int32', (0, 3), flexible_from=3),
-        Field('coordinators', 'coordinators', 'struct', (4, 6), array=True, struct=Coordinator, flexible_from=3),
+        Field(
+            'coordinators', 'coordinators', 'struct', (4, 6), array=True, struct=Coordinator, flexible_from=3,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -133,13 +141,17 @@ class FindCoordinatorResponse(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    coordinators.append(Coordinator(key, node_id, host, port, error_code, error_message, unknown))
+                    coordinators.append(Coordinator(
+                        key, node_id, host, port, error_code, error_message, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return FindCoordinatorResponse(throttle_time_ms, 0, '', 0, '', 0, coordinators, unknown_2), pos + 1
+                return FindCoordinatorResponse(
+                    throttle_time_ms, 0, '', 0, '', 0, coordinators, unknown_2,
+                ), pos + 1
             if version == 3:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 error_message_2: str | None
@@ -164,7 +176,10 @@ class FindCoordinatorResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return FindCoordinatorResponse(throttle_time_ms_2, error_code_2, error_message_2, node_id_2, host_2, port_2, [], unknown_3), pos + 5
+                return FindCoordinatorResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, node_id_2, host_2, port_2, [],
+                    unknown_3,
+                ), pos + 5
             if 0 <= version <= 2:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -194,7 +209,9 @@ class FindCoordinatorResponse(Message, gc=False):
                 else:
                     refuse()
                 port_3, = _read_i(data, pos)
-                return FindCoordinatorResponse(throttle_time_ms_3, error_code_3, error_message_3, node_id_3, host_3, port_3, []), pos + 4
+                return FindCoordinatorResponse(
+                    throttle_time_ms_3, error_code_3, error_message_3, node_id_3, host_3, port_3, [],
+                ), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -213,7 +230,11 @@ class FindCoordinatorResponse(Message, gc=False):
                     refuse()
                 coordinators = self.coordinators
                 coordinators_size = len(coordinators) + 1
-                out.append(_write_iB(self.throttle_time_ms, coordinators_size) if coordinators_size < 128 else _write_i(self.throttle_time_ms) + uvarint(coordinators_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, coordinators_size)
+                    if coordinators_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(coordinators_size)
+                )
                 for item in coordinators:
                     key_raw = item.key.encode()
                     key_size = len(key_raw) + 1
@@ -228,7 +249,17 @@ class FindCoordinatorResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, _write_iB(item.node_id, host_size) if host_size < 128 else _write_i(item.node_id) + string_size(host_size), host_raw, _write_ihB(item.port, item.error_code, error_message_size) if error_message_size < 128 else _write_ih(item.port, item.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                        _write_iB(item.node_id, host_size)
+                        if host_size < 128
+                        else _write_i(item.node_id) + string_size(host_size),
+                        host_raw,
+                        _write_ihB(item.port, item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_ih(item.port, item.error_code) + string_size(error_message_size),
+                        error_message_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -248,7 +279,18 @@ class FindCoordinatorResponse(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iB(self.node_id, host_size_2) if host_size_2 < 128 else _write_i(self.node_id) + string_size(host_size_2), host_raw_2, _write_iB(self.port, tags_3), section_3)
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
+                    if error_message_size_2 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_2),
+                    error_message_raw_2,
+                    _write_iB(self.node_id, host_size_2)
+                    if host_size_2 < 128
+                    else _write_i(self.node_id) + string_size(host_size_2),
+                    host_raw_2, _write_iB(self.port, tags_3), section_3,
+                )
                 return
             if 0 <= version <= 2:
                 if self.coordinators is None or self.coordinators:

@@ -6,8 +6,12 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, long_array, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    SHORT, array_readers, as_uuid, long_array, read_compact_strings, read_unknown_tags,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -35,7 +39,10 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('client_instance_id', 'clientInstanceId', 'uuid', (0, 0), flexible_from=0),
         Field('subscription_id', 'subscriptionId', 'int32', (0, 0), flexible_from=0),
-        Field('accepted_compression_types', 'acceptedCompressionTypes', 'int8', (0, 0), array=True, flexible_from=0),
+        Field(
+            'accepted_compression_types', 'acceptedCompressionTypes', 'int8', (0, 0), array=True,
+            flexible_from=0,
+        ),
         Field('push_interval_ms', 'pushIntervalMs', 'int32', (0, 0), flexible_from=0),
         Field('telemetry_max_bytes', 'telemetryMaxBytes', 'int32', (0, 0), flexible_from=0),
         Field('delta_temporality', 'deltaTemporality', 'bool', (0, 0), flexible_from=0),
@@ -66,7 +73,9 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> GetTelemetrySubscriptionsResponse:
         try:
             if version == 0:
-                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(data, 0)
+                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
+                    data, 0,
+                )
                 pos = 27
                 accepted_compression_types: tuple[int, ...]
                 if 0 < size < SHORT:
@@ -86,17 +95,25 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return GetTelemetrySubscriptionsResponse(throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown)
+                return GetTelemetrySubscriptionsResponse(
+                    throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id,
+                    accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality,
+                    requested_metrics, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[GetTelemetrySubscriptionsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[GetTelemetrySubscriptionsResponse, int]:
         start = pos
         try:
             if version == 0:
-                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(data, pos)
+                throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
+                    data, pos,
+                )
                 pos += 27
                 accepted_compression_types: tuple[int, ...]
                 if 0 < size < SHORT:
@@ -116,7 +133,11 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return GetTelemetrySubscriptionsResponse(throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id, accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality, requested_metrics, unknown), pos + 1
+                return GetTelemetrySubscriptionsResponse(
+                    throttle_time_ms, error_code, as_uuid(Uuid, client_instance_id), subscription_id,
+                    accepted_compression_types, push_interval_ms, telemetry_max_bytes, delta_temporality,
+                    requested_metrics, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -131,7 +152,18 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ih16si(self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id), _write_array_b[accepted_compression_types_size](accepted_compression_types_size, *accepted_compression_types) if accepted_compression_types_size < SHORT else write_long_array(accepted_compression_types, "b"), _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality), write_compact_strings(requested_metrics), SIZES[tags], section))
+                return b"".join((
+                    _write_ih16si(
+                        self.throttle_time_ms, self.error_code, self.client_instance_id, self.subscription_id,
+                    ),
+                    _write_array_b[accepted_compression_types_size](
+                        accepted_compression_types_size, *accepted_compression_types,
+                    )
+                    if accepted_compression_types_size < SHORT
+                    else write_long_array(accepted_compression_types, "b"),
+                    _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality),
+                    write_compact_strings(requested_metrics), SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

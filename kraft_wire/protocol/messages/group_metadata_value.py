@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -41,7 +43,10 @@ class MemberMetadata(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('member_id', 'memberId', 'string', (0, 4), flexible_from=4),
-        Field('group_instance_id', 'groupInstanceId', 'string', (3, 4), nullable=(3, 4), flexible_from=4, ignorable=True),
+        Field(
+            'group_instance_id', 'groupInstanceId', 'string', (3, 4), nullable=(3, 4), flexible_from=4,
+            ignorable=True,
+        ),
         Field('client_id', 'clientId', 'string', (0, 4), flexible_from=4),
         Field('client_host', 'clientHost', 'string', (0, 4), flexible_from=4),
         Field('rebalance_timeout', 'rebalanceTimeout', 'int32', (1, 4), flexible_from=4, ignorable=True),
@@ -83,7 +88,10 @@ class GroupMetadataValue(Message, gc=False):
         Field('generation', 'generation', 'int32', (0, 4), flexible_from=4),
         Field('protocol', 'protocol', 'string', (0, 4), nullable=(0, 4), flexible_from=4),
         Field('leader', 'leader', 'string', (0, 4), nullable=(0, 4), flexible_from=4),
-        Field('current_state_timestamp', 'currentStateTimestamp', 'int64', (2, 4), flexible_from=4, ignorable=True),
+        Field(
+            'current_state_timestamp', 'currentStateTimestamp', 'int64', (2, 4), flexible_from=4,
+            ignorable=True,
+        ),
         Field('members', 'members', 'struct', (0, 4), array=True, struct=MemberMetadata, flexible_from=4),
     )
 
@@ -204,13 +212,18 @@ class GroupMetadataValue(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    members.append(MemberMetadata(member_id, group_instance_id, client_id, client_host, rebalance_timeout, session_timeout, subscription, assignment, unknown))
+                    members.append(MemberMetadata(
+                        member_id, group_instance_id, client_id, client_host, rebalance_timeout,
+                        session_timeout, subscription, assignment, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return GroupMetadataValue(protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_2), pos + 1
+                return GroupMetadataValue(
+                    protocol_type, generation, protocol, leader, current_state_timestamp, members, unknown_2,
+                ), pos + 1
             if version == 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -291,9 +304,15 @@ class GroupMetadataValue(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    members_2.append(MemberMetadata(member_id_2, group_instance_id_2, client_id_2, client_host_2, rebalance_timeout_2, session_timeout_2, subscription_2, assignment_2))
+                    members_2.append(MemberMetadata(
+                        member_id_2, group_instance_id_2, client_id_2, client_host_2, rebalance_timeout_2,
+                        session_timeout_2, subscription_2, assignment_2,
+                    ))
                 if pos <= len(data):
-                    return GroupMetadataValue(protocol_type_2, generation_2, protocol_2, leader_2, current_state_timestamp_2, members_2), pos
+                    return GroupMetadataValue(
+                        protocol_type_2, generation_2, protocol_2, leader_2, current_state_timestamp_2,
+                        members_2,
+                    ), pos
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -377,9 +396,15 @@ class GroupMetadataValue(Message, gc=False):
                         pos = end
                     else:
                         refuse()
-                    members_3.append(MemberMetadata(member_id_3, None, client_id_3, client_host_3, rebalance_timeout_3, session_timeout_3, subscription_3, assignment_3))
+                    members_3.append(MemberMetadata(
+                        member_id_3, None, client_id_3, client_host_3, rebalance_timeout_3, session_timeout_3,
+                        subscription_3, assignment_3,
+                    ))
                 if pos <= len(data):
-                    return GroupMetadataValue(protocol_type_3, generation_3, protocol_3, leader_3, current_state_timestamp_3, members_3), pos
+                    return GroupMetadataValue(
+                        protocol_type_3, generation_3, protocol_3, leader_3, current_state_timestamp_3,
+                        members_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -404,7 +429,20 @@ class GroupMetadataValue(Message, gc=False):
                     leader_size = len(leader_raw) + 1
                 members = self.members
                 members_size = len(members) + 1
-                out += (SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, _write_iB(self.generation, protocol_size) if protocol_size < 128 else _write_i(self.generation) + string_size(protocol_size), protocol_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_qB(self.current_state_timestamp, members_size) if members_size < 128 else _write_q(self.current_state_timestamp) + uvarint(members_size))
+                out += (
+                    SIZES[protocol_type_size]
+                    if protocol_type_size < 128
+                    else string_size(protocol_type_size),
+                    protocol_type_raw,
+                    _write_iB(self.generation, protocol_size)
+                    if protocol_size < 128
+                    else _write_i(self.generation) + string_size(protocol_size),
+                    protocol_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size),
+                    leader_raw,
+                    _write_qB(self.current_state_timestamp, members_size)
+                    if members_size < 128
+                    else _write_q(self.current_state_timestamp) + uvarint(members_size),
+                )
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
@@ -425,7 +463,26 @@ class GroupMetadataValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size) if subscription_size < 128 else _write_ii(item.rebalance_timeout, item.session_timeout) + uvarint(subscription_size), subscription_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                        member_id_raw,
+                        SIZES[group_instance_id_size]
+                        if group_instance_id_size < 128
+                        else string_size(group_instance_id_size),
+                        group_instance_id_raw,
+                        SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                        client_id_raw,
+                        SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
+                        client_host_raw,
+                        _write_iiB(item.rebalance_timeout, item.session_timeout, subscription_size)
+                        if subscription_size < 128
+                        else _write_ii(
+                            item.rebalance_timeout, item.session_timeout,
+                        ) + uvarint(subscription_size),
+                        subscription_raw,
+                        SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
+                        assignment_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -448,7 +505,11 @@ class GroupMetadataValue(Message, gc=False):
                     leader_size_2 = len(leader_raw_2)
                 members_2 = self.members
                 members_size_2 = len(members_2)
-                out += (_write_h(protocol_type_size_2), protocol_type_raw_2, _write_ih(self.generation, protocol_size_2), protocol_raw_2, _write_h(leader_size_2), leader_raw_2, _write_qi(self.current_state_timestamp, members_size_2))
+                out += (
+                    _write_h(protocol_type_size_2), protocol_type_raw_2,
+                    _write_ih(self.generation, protocol_size_2), protocol_raw_2, _write_h(leader_size_2),
+                    leader_raw_2, _write_qi(self.current_state_timestamp, members_size_2),
+                )
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2)
@@ -468,7 +529,13 @@ class GroupMetadataValue(Message, gc=False):
                     assignment_size_2 = len(assignment_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2, _write_h(client_id_size_2), client_id_raw_2, _write_h(client_host_size_2), client_host_raw_2, _write_iii(item_2.rebalance_timeout, item_2.session_timeout, subscription_size_2), subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2)
+                    out += (
+                        _write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2),
+                        group_instance_id_raw_2, _write_h(client_id_size_2), client_id_raw_2,
+                        _write_h(client_host_size_2), client_host_raw_2,
+                        _write_iii(item_2.rebalance_timeout, item_2.session_timeout, subscription_size_2),
+                        subscription_raw_2, _write_i(assignment_size_2), assignment_raw_2,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return
@@ -489,7 +556,12 @@ class GroupMetadataValue(Message, gc=False):
                     leader_size_3 = len(leader_raw_3)
                 members_3 = self.members
                 members_size_3 = len(members_3)
-                out += (_write_h(protocol_type_size_3), protocol_type_raw_3, _write_ih(self.generation, protocol_size_3), protocol_raw_3, _write_h(leader_size_3), leader_raw_3, _write_q(self.current_state_timestamp) if version >= 2 else b"", _write_i(members_size_3))
+                out += (
+                    _write_h(protocol_type_size_3), protocol_type_raw_3,
+                    _write_ih(self.generation, protocol_size_3), protocol_raw_3, _write_h(leader_size_3),
+                    leader_raw_3, _write_q(self.current_state_timestamp) if version >= 2 else b"",
+                    _write_i(members_size_3),
+                )
                 for item_3 in members_3:
                     member_id_raw_3 = item_3.member_id.encode()
                     member_id_size_3 = len(member_id_raw_3)
@@ -503,7 +575,13 @@ class GroupMetadataValue(Message, gc=False):
                     assignment_size_3 = len(assignment_raw_3)
                     if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(member_id_size_3), member_id_raw_3, _write_h(client_id_size_3), client_id_raw_3, _write_h(client_host_size_3), client_host_raw_3, _write_i(item_3.rebalance_timeout) if version >= 1 else b"", _write_ii(item_3.session_timeout, subscription_size_3), subscription_raw_3, _write_i(assignment_size_3), assignment_raw_3)
+                    out += (
+                        _write_h(member_id_size_3), member_id_raw_3, _write_h(client_id_size_3),
+                        client_id_raw_3, _write_h(client_host_size_3), client_host_raw_3,
+                        _write_i(item_3.rebalance_timeout) if version >= 1 else b"",
+                        _write_ii(item_3.session_timeout, subscription_size_3), subscription_raw_3,
+                        _write_i(assignment_size_3), assignment_raw_3,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

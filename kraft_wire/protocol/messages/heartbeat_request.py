@@ -164,7 +164,9 @@ class HeartbeatRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return HeartbeatRequest(group_id, generation_id, member_id, group_instance_id, unknown), pos + 1
+                return HeartbeatRequest(
+                    group_id, generation_id, member_id, group_instance_id, unknown,
+                ), pos + 1
             if version == 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -190,7 +192,9 @@ class HeartbeatRequest(Message, gc=False):
                     group_instance_id_2 = None
                     pos += 2
                 if pos <= len(data):
-                    return HeartbeatRequest(group_id_2, generation_id_2, member_id_2, group_instance_id_2), pos
+                    return HeartbeatRequest(
+                        group_id_2, generation_id_2, member_id_2, group_instance_id_2,
+                    ), pos
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -229,7 +233,17 @@ class HeartbeatRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    _write_iB(self.generation_id, member_id_size)
+                    if member_id_size < 128
+                    else _write_i(self.generation_id) + string_size(member_id_size),
+                    member_id_raw,
+                    SIZES[group_instance_id_size]
+                    if group_instance_id_size < 128
+                    else string_size(group_instance_id_size),
+                    group_instance_id_raw, SIZES[tags], section,
+                ))
             if version == 3:
                 group_id_raw_2 = self.group_id.encode()
                 group_id_size_2 = len(group_id_raw_2)
@@ -243,7 +257,11 @@ class HeartbeatRequest(Message, gc=False):
                     group_instance_id_size_2 = len(group_instance_id_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(group_id_size_2), group_id_raw_2, _write_ih(self.generation_id, member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2))
+                return b"".join((
+                    _write_h(group_id_size_2), group_id_raw_2,
+                    _write_ih(self.generation_id, member_id_size_2), member_id_raw_2,
+                    _write_h(group_instance_id_size_2), group_instance_id_raw_2,
+                ))
             if 0 <= version <= 2:
                 if self.group_instance_id is not None:
                     refuse()
@@ -253,7 +271,10 @@ class HeartbeatRequest(Message, gc=False):
                 member_id_size_3 = len(member_id_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(group_id_size_3), group_id_raw_3, _write_ih(self.generation_id, member_id_size_3), member_id_raw_3))
+                return b"".join((
+                    _write_h(group_id_size_3), group_id_raw_3,
+                    _write_ih(self.generation_id, member_id_size_3), member_id_raw_3,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

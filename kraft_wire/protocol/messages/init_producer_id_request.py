@@ -69,12 +69,17 @@ class InitProducerIdRequest(Message, gc=False):
                     pos = 1
                 else:
                     transactional_id, pos = long_string(data, 1, size)
-                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(data, pos)
+                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(
+                    data, pos,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 17, tags)
                     pos -= 17
-                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown)
+                return InitProducerIdRequest(
+                    transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                    keep_prepared_txn, unknown,
+                )
             if 2 <= version <= 5:
                 size = data[0]
                 transactional_id_2: str | None
@@ -102,7 +107,10 @@ class InitProducerIdRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2)
+                return InitProducerIdRequest(
+                    transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False,
+                    False, unknown_2,
+                )
             if 0 <= version <= 1:
                 size, = _read_h(data, 0)
                 transactional_id_3: str | None
@@ -114,7 +122,9 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_3 = None
                     pos = 2
                 transaction_timeout_ms_3, = _read_i(data, pos)
-                return InitProducerIdRequest(transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False)
+                return InitProducerIdRequest(
+                    transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -135,12 +145,17 @@ class InitProducerIdRequest(Message, gc=False):
                     pos += 1
                 else:
                     transactional_id, pos = long_string(data, pos + 1, size)
-                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(data, pos)
+                transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, tags = _read_iqhttB(
+                    data, pos,
+                )
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 17, tags)
                     pos -= 17
-                return InitProducerIdRequest(transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc, keep_prepared_txn, unknown), pos + 17
+                return InitProducerIdRequest(
+                    transactional_id, transaction_timeout_ms, producer_id, producer_epoch, enable2_pc,
+                    keep_prepared_txn, unknown,
+                ), pos + 17
             if 2 <= version <= 5:
                 size = data[pos]
                 transactional_id_2: str | None
@@ -168,7 +183,10 @@ class InitProducerIdRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return InitProducerIdRequest(transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False, False, unknown_2), pos + 1
+                return InitProducerIdRequest(
+                    transactional_id_2, transaction_timeout_ms_2, producer_id_2, producer_epoch_2, False,
+                    False, unknown_2,
+                ), pos + 1
             if 0 <= version <= 1:
                 size, = _read_h(data, pos)
                 transactional_id_3: str | None
@@ -180,7 +198,9 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_3 = None
                     pos += 2
                 transaction_timeout_ms_3, = _read_i(data, pos)
-                return InitProducerIdRequest(transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False), pos + 4
+                return InitProducerIdRequest(
+                    transactional_id_3, transaction_timeout_ms_3, -1, -1, False, False,
+                ), pos + 4
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -198,7 +218,17 @@ class InitProducerIdRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_iqhttB(self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc, self.keep_prepared_txn, tags), section))
+                return b"".join((
+                    SIZES[transactional_id_size]
+                    if transactional_id_size < 128
+                    else string_size(transactional_id_size),
+                    transactional_id_raw,
+                    _write_iqhttB(
+                        self.transaction_timeout_ms, self.producer_id, self.producer_epoch, self.enable2_pc,
+                        self.keep_prepared_txn, tags,
+                    ),
+                    section,
+                ))
             if 2 <= version <= 5:
                 if version < 3 and (self.producer_id != -1):
                     refuse()
@@ -217,7 +247,14 @@ class InitProducerIdRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[transactional_id_size_2] if transactional_id_size_2 < 128 else string_size(transactional_id_size_2), transactional_id_raw_2, _write_i(self.transaction_timeout_ms), _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", SIZES[tags_2], section_2))
+                return b"".join((
+                    SIZES[transactional_id_size_2]
+                    if transactional_id_size_2 < 128
+                    else string_size(transactional_id_size_2),
+                    transactional_id_raw_2, _write_i(self.transaction_timeout_ms),
+                    _write_qh(self.producer_id, self.producer_epoch) if version >= 3 else b"", SIZES[tags_2],
+                    section_2,
+                ))
             if 0 <= version <= 1:
                 if self.producer_id != -1:
                     refuse()
@@ -235,7 +272,10 @@ class InitProducerIdRequest(Message, gc=False):
                     transactional_id_size_3 = len(transactional_id_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_h(transactional_id_size_3), transactional_id_raw_3, _write_i(self.transaction_timeout_ms)))
+                return b"".join((
+                    _write_h(transactional_id_size_3), transactional_id_raw_3,
+                    _write_i(self.transaction_timeout_ms),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

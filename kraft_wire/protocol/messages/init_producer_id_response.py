@@ -56,20 +56,30 @@ class InitProducerIdResponse(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> InitProducerIdResponse:
         try:
             if version == 6:
-                throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = _read_ihqhqhB(data, 0)
+                (
+                    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id,
+                    ongoing_txn_producer_epoch, tags,
+                ) = _read_ihqhqhB(data, 0)
                 unknown: UnknownTags = ()
                 if tags:
                     unknown = read_unknown_tags(data, 27, tags)[0]
-                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown)
+                return InitProducerIdResponse(
+                    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id,
+                    ongoing_txn_producer_epoch, unknown,
+                )
             if 2 <= version <= 5:
                 throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(data, 0)
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2 = read_unknown_tags(data, 17, tags)[0]
-                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2)
+                return InitProducerIdResponse(
+                    throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2,
+                )
             if 0 <= version <= 1:
                 throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3 = _read_ihqh(data, 0)
-                return InitProducerIdResponse(throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1)
+                return InitProducerIdResponse(
+                    throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -79,22 +89,34 @@ class InitProducerIdResponse(Message, gc=False):
         start = pos
         try:
             if version == 6:
-                throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, tags = _read_ihqhqhB(data, pos)
+                (
+                    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id,
+                    ongoing_txn_producer_epoch, tags,
+                ) = _read_ihqhqhB(data, pos)
                 unknown: UnknownTags = ()
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 27, tags)
                     pos -= 27
-                return InitProducerIdResponse(throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id, ongoing_txn_producer_epoch, unknown), pos + 27
+                return InitProducerIdResponse(
+                    throttle_time_ms, error_code, producer_id, producer_epoch, ongoing_txn_producer_id,
+                    ongoing_txn_producer_epoch, unknown,
+                ), pos + 27
             if 2 <= version <= 5:
-                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(data, pos)
+                throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, tags = _read_ihqhB(
+                    data, pos,
+                )
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 17, tags)
                     pos -= 17
-                return InitProducerIdResponse(throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2), pos + 17
+                return InitProducerIdResponse(
+                    throttle_time_ms_2, error_code_2, producer_id_2, producer_epoch_2, -1, -1, unknown_2,
+                ), pos + 17
             if 0 <= version <= 1:
                 throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3 = _read_ihqh(data, pos)
-                return InitProducerIdResponse(throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1), pos + 16
+                return InitProducerIdResponse(
+                    throttle_time_ms_3, error_code_3, producer_id_3, producer_epoch_3, -1, -1,
+                ), pos + 16
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -106,7 +128,13 @@ class InitProducerIdResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqhqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch, tags), section))
+                return b"".join((
+                    _write_ihqhqhB(
+                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch,
+                        self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch, tags,
+                    ),
+                    section,
+                ))
             if 2 <= version <= 5:
                 if self.ongoing_txn_producer_id != -1:
                     refuse()
@@ -115,7 +143,12 @@ class InitProducerIdResponse(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihqhB(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags_2), section_2))
+                return b"".join((
+                    _write_ihqhB(
+                        self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch, tags_2,
+                    ),
+                    section_2,
+                ))
             if 0 <= version <= 1:
                 if self.ongoing_txn_producer_id != -1:
                     refuse()
@@ -123,7 +156,9 @@ class InitProducerIdResponse(Message, gc=False):
                     refuse()
                 if self.unknown_tagged_fields:
                     refuse()
-                return _write_ihqh(self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch)
+                return _write_ihqh(
+                    self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch,
+                )
         except ENCODE_FAULTS:
             pass
         out = []

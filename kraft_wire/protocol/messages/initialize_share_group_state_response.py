@@ -47,7 +47,9 @@ class InitializeStateResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -67,7 +69,9 @@ class InitializeShareGroupStateResponse(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('results', 'results', 'struct', (0, 0), array=True, struct=InitializeStateResult, flexible_from=0),
+        Field(
+            'results', 'results', 'struct', (0, 0), array=True, struct=InitializeStateResult, flexible_from=0,
+        ),
     )
 
     results: list[InitializeStateResult] = []
@@ -75,7 +79,9 @@ class InitializeShareGroupStateResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[InitializeShareGroupStateResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[InitializeShareGroupStateResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -142,7 +148,11 @@ class InitializeShareGroupStateResponse(Message, gc=False):
                 for item in results:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -153,7 +163,14 @@ class InitializeShareGroupStateResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                        out += (
+                            _write_ihB(item_2.partition, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

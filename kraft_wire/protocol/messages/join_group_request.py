@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -54,7 +56,10 @@ class JoinGroupRequest(Message, gc=False):
         Field('member_id', 'memberId', 'string', (0, 9), flexible_from=6),
         Field('group_instance_id', 'groupInstanceId', 'string', (5, 9), nullable=(5, 9), flexible_from=6),
         Field('protocol_type', 'protocolType', 'string', (0, 9), flexible_from=6),
-        Field('protocols', 'protocols', 'struct', (0, 9), array=True, struct=JoinGroupRequestProtocol, flexible_from=6),
+        Field(
+            'protocols', 'protocols', 'struct', (0, 9), array=True, struct=JoinGroupRequestProtocol,
+            flexible_from=6,
+        ),
         Field('reason', 'reason', 'string', (8, 9), nullable=(8, 9), flexible_from=6, ignorable=True),
     )
 
@@ -163,7 +168,10 @@ class JoinGroupRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return JoinGroupRequest(group_id, session_timeout_ms, rebalance_timeout_ms, member_id, group_instance_id, protocol_type, protocols, reason, unknown_2), pos + 1
+                return JoinGroupRequest(
+                    group_id, session_timeout_ms, rebalance_timeout_ms, member_id, group_instance_id,
+                    protocol_type, protocols, reason, unknown_2,
+                ), pos + 1
             if 6 <= version <= 7:
                 size = data[pos]
                 if 0 < size < 128:
@@ -236,7 +244,10 @@ class JoinGroupRequest(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return JoinGroupRequest(group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2, group_instance_id_2, protocol_type_2, protocols_2, None, unknown_4), pos + 1
+                return JoinGroupRequest(
+                    group_id_2, session_timeout_ms_2, rebalance_timeout_ms_2, member_id_2,
+                    group_instance_id_2, protocol_type_2, protocols_2, None, unknown_4,
+                ), pos + 1
             if 0 <= version <= 5:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -303,7 +314,10 @@ class JoinGroupRequest(Message, gc=False):
                         refuse()
                     protocols_3.append(JoinGroupRequestProtocol(name_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupRequest(group_id_3, session_timeout_ms_3, rebalance_timeout_ms_3, member_id_3, group_instance_id_3, protocol_type_3, protocols_3, None), pos
+                    return JoinGroupRequest(
+                        group_id_3, session_timeout_ms_3, rebalance_timeout_ms_3, member_id_3,
+                        group_instance_id_3, protocol_type_3, protocols_3, None,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -326,7 +340,24 @@ class JoinGroupRequest(Message, gc=False):
                 protocol_type_size = len(protocol_type_raw) + 1
                 protocols = self.protocols
                 protocols_size = len(protocols) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iiB(self.session_timeout_ms, self.rebalance_timeout_ms, member_id_size) if member_id_size < 128 else _write_ii(self.session_timeout_ms, self.rebalance_timeout_ms) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocols_size] if protocols_size < 128 else uvarint(protocols_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    _write_iiB(self.session_timeout_ms, self.rebalance_timeout_ms, member_id_size)
+                    if member_id_size < 128
+                    else _write_ii(
+                        self.session_timeout_ms, self.rebalance_timeout_ms,
+                    ) + string_size(member_id_size),
+                    member_id_raw,
+                    SIZES[group_instance_id_size]
+                    if group_instance_id_size < 128
+                    else string_size(group_instance_id_size),
+                    group_instance_id_raw,
+                    SIZES[protocol_type_size]
+                    if protocol_type_size < 128
+                    else string_size(protocol_type_size),
+                    protocol_type_raw,
+                    SIZES[protocols_size] if protocols_size < 128 else uvarint(protocols_size),
+                )
                 for item in protocols:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -335,7 +366,11 @@ class JoinGroupRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
+                        SIZES[tags], section,
+                    )
                 if self.reason is None:
                     reason_raw = b""
                     reason_size = 0
@@ -345,7 +380,10 @@ class JoinGroupRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw, SIZES[tags_2], section_2)
+                out += (
+                    SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
+                    SIZES[tags_2], section_2,
+                )
                 return
             if 6 <= version <= 7:
                 group_id_raw_2 = self.group_id.encode()
@@ -362,7 +400,25 @@ class JoinGroupRequest(Message, gc=False):
                 protocol_type_size_2 = len(protocol_type_raw_2) + 1
                 protocols_2 = self.protocols
                 protocols_size_2 = len(protocols_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_iiB(self.session_timeout_ms, self.rebalance_timeout_ms, member_id_size_2) if member_id_size_2 < 128 else _write_ii(self.session_timeout_ms, self.rebalance_timeout_ms) + string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2, SIZES[protocols_size_2] if protocols_size_2 < 128 else uvarint(protocols_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    _write_iiB(self.session_timeout_ms, self.rebalance_timeout_ms, member_id_size_2)
+                    if member_id_size_2 < 128
+                    else _write_ii(
+                        self.session_timeout_ms, self.rebalance_timeout_ms,
+                    ) + string_size(member_id_size_2),
+                    member_id_raw_2,
+                    SIZES[group_instance_id_size_2]
+                    if group_instance_id_size_2 < 128
+                    else string_size(group_instance_id_size_2),
+                    group_instance_id_raw_2,
+                    SIZES[protocol_type_size_2]
+                    if protocol_type_size_2 < 128
+                    else string_size(protocol_type_size_2),
+                    protocol_type_raw_2,
+                    SIZES[protocols_size_2] if protocols_size_2 < 128 else uvarint(protocols_size_2),
+                )
                 for item_2 in protocols_2:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2) + 1
@@ -371,7 +427,11 @@ class JoinGroupRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2), metadata_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
+                        metadata_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -384,7 +444,11 @@ class JoinGroupRequest(Message, gc=False):
                 group_id_size_3 = len(group_id_raw_3)
                 member_id_raw_3 = self.member_id.encode()
                 member_id_size_3 = len(member_id_raw_3)
-                out += (_write_h(group_id_size_3), group_id_raw_3, _write_i(self.session_timeout_ms), _write_i(self.rebalance_timeout_ms) if version >= 1 else b"", _write_h(member_id_size_3), member_id_raw_3)
+                out += (
+                    _write_h(group_id_size_3), group_id_raw_3, _write_i(self.session_timeout_ms),
+                    _write_i(self.rebalance_timeout_ms) if version >= 1 else b"", _write_h(member_id_size_3),
+                    member_id_raw_3,
+                )
                 if version >= 5:
                     if self.group_instance_id is None:
                         group_instance_id_raw_3 = b""

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -34,7 +36,10 @@ class JoinGroupResponseMember(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('member_id', 'memberId', 'string', (0, 9), flexible_from=6),
-        Field('group_instance_id', 'groupInstanceId', 'string', (5, 9), nullable=(5, 9), flexible_from=6, ignorable=True),
+        Field(
+            'group_instance_id', 'groupInstanceId', 'string', (5, 9), nullable=(5, 9), flexible_from=6,
+            ignorable=True,
+        ),
         Field('metadata', 'metadata', 'bytes', (0, 9), flexible_from=6),
     )
 
@@ -60,12 +65,18 @@ class JoinGroupResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (2, 9), flexible_from=6, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (0, 9), flexible_from=6),
         Field('generation_id', 'generationId', 'int32', (0, 9), flexible_from=6),
-        Field('protocol_type', 'protocolType', 'string', (7, 9), nullable=(7, 9), flexible_from=6, ignorable=True),
+        Field(
+            'protocol_type', 'protocolType', 'string', (7, 9), nullable=(7, 9), flexible_from=6,
+            ignorable=True,
+        ),
         Field('protocol_name', 'protocolName', 'string', (0, 9), nullable=(7, 9), flexible_from=6),
         Field('leader', 'leader', 'string', (0, 9), flexible_from=6),
         Field('skip_assignment', 'skipAssignment', 'bool', (9, 9), flexible_from=6),
         Field('member_id', 'memberId', 'string', (0, 9), flexible_from=6),
-        Field('members', 'members', 'struct', (0, 9), array=True, struct=JoinGroupResponseMember, flexible_from=6),
+        Field(
+            'members', 'members', 'struct', (0, 9), array=True, struct=JoinGroupResponseMember,
+            flexible_from=6,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -179,7 +190,10 @@ class JoinGroupResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return JoinGroupResponse(throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader, skip_assignment, member_id, members, unknown_2), pos + 1
+                return JoinGroupResponse(
+                    throttle_time_ms, error_code, generation_id, protocol_type, protocol_name, leader,
+                    skip_assignment, member_id, members, unknown_2,
+                ), pos + 1
             if 6 <= version <= 8:
                 throttle_time_ms_2, error_code_2, generation_id_2 = _read_ihi(data, pos)
                 pos += 10
@@ -266,13 +280,18 @@ class JoinGroupResponse(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    members_2.append(JoinGroupResponseMember(member_id_4, group_instance_id_2, metadata_2, unknown_3))
+                    members_2.append(JoinGroupResponseMember(
+                        member_id_4, group_instance_id_2, metadata_2, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return JoinGroupResponse(throttle_time_ms_2, error_code_2, generation_id_2, protocol_type_2, protocol_name_2, leader_2, False, member_id_3, members_2, unknown_4), pos + 1
+                return JoinGroupResponse(
+                    throttle_time_ms_2, error_code_2, generation_id_2, protocol_type_2, protocol_name_2,
+                    leader_2, False, member_id_3, members_2, unknown_4,
+                ), pos + 1
             if 0 <= version <= 5:
                 throttle_time_ms_3: int
                 if version >= 2:
@@ -337,7 +356,10 @@ class JoinGroupResponse(Message, gc=False):
                         refuse()
                     members_3.append(JoinGroupResponseMember(member_id_6, group_instance_id_3, metadata_3))
                 if pos <= len(data):
-                    return JoinGroupResponse(throttle_time_ms_3, error_code_3, generation_id_3, None, protocol_name_3, leader_3, False, member_id_5, members_3), pos
+                    return JoinGroupResponse(
+                        throttle_time_ms_3, error_code_3, generation_id_3, None, protocol_name_3, leader_3,
+                        False, member_id_5, members_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -364,7 +386,25 @@ class JoinGroupResponse(Message, gc=False):
                 member_id_size = len(member_id_raw) + 1
                 members = self.members
                 members_size = len(members) + 1
-                out += (_write_ihiB(self.throttle_time_ms, self.error_code, self.generation_id, protocol_type_size) if protocol_type_size < 128 else _write_ihi(self.throttle_time_ms, self.error_code, self.generation_id) + string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size), leader_raw, _write_tB(self.skip_assignment, member_id_size) if member_id_size < 128 else _write_t(self.skip_assignment) + string_size(member_id_size), member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                out += (
+                    _write_ihiB(
+                        self.throttle_time_ms, self.error_code, self.generation_id, protocol_type_size,
+                    )
+                    if protocol_type_size < 128
+                    else _write_ihi(
+                        self.throttle_time_ms, self.error_code, self.generation_id,
+                    ) + string_size(protocol_type_size),
+                    protocol_type_raw,
+                    SIZES[protocol_name_size]
+                    if protocol_name_size < 128
+                    else string_size(protocol_name_size),
+                    protocol_name_raw, SIZES[leader_size] if leader_size < 128 else string_size(leader_size),
+                    leader_raw,
+                    _write_tB(self.skip_assignment, member_id_size)
+                    if member_id_size < 128
+                    else _write_t(self.skip_assignment) + string_size(member_id_size),
+                    member_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size),
+                )
                 for item in members:
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
@@ -379,7 +419,16 @@ class JoinGroupResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                        member_id_raw_2,
+                        SIZES[group_instance_id_size]
+                        if group_instance_id_size < 128
+                        else string_size(group_instance_id_size),
+                        group_instance_id_raw,
+                        SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -396,7 +445,12 @@ class JoinGroupResponse(Message, gc=False):
                     else:
                         protocol_type_raw_2 = self.protocol_type.encode()
                         protocol_type_size_2 = len(protocol_type_raw_2) + 1
-                    out += (SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2)
+                    out += (
+                        SIZES[protocol_type_size_2]
+                        if protocol_type_size_2 < 128
+                        else string_size(protocol_type_size_2),
+                        protocol_type_raw_2,
+                    )
                 if self.protocol_name is None:
                     if not (version >= 7):
                         refuse()
@@ -411,7 +465,16 @@ class JoinGroupResponse(Message, gc=False):
                 member_id_size_3 = len(member_id_raw_3) + 1
                 members_2 = self.members
                 members_size_2 = len(members_2) + 1
-                out += (SIZES[protocol_name_size_2] if protocol_name_size_2 < 128 else string_size(protocol_name_size_2), protocol_name_raw_2, SIZES[leader_size_2] if leader_size_2 < 128 else string_size(leader_size_2), leader_raw_2, SIZES[member_id_size_3] if member_id_size_3 < 128 else string_size(member_id_size_3), member_id_raw_3, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                out += (
+                    SIZES[protocol_name_size_2]
+                    if protocol_name_size_2 < 128
+                    else string_size(protocol_name_size_2),
+                    protocol_name_raw_2,
+                    SIZES[leader_size_2] if leader_size_2 < 128 else string_size(leader_size_2), leader_raw_2,
+                    SIZES[member_id_size_3] if member_id_size_3 < 128 else string_size(member_id_size_3),
+                    member_id_raw_3,
+                    SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2),
+                )
                 for item_2 in members_2:
                     member_id_raw_4 = item_2.member_id.encode()
                     member_id_size_4 = len(member_id_raw_4) + 1
@@ -426,7 +489,16 @@ class JoinGroupResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4), member_id_raw_4, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2), metadata_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
+                        member_id_raw_4,
+                        SIZES[group_instance_id_size_2]
+                        if group_instance_id_size_2 < 128
+                        else string_size(group_instance_id_size_2),
+                        group_instance_id_raw_2,
+                        SIZES[metadata_size_2] if metadata_size_2 < 128 else uvarint(metadata_size_2),
+                        metadata_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -445,7 +517,12 @@ class JoinGroupResponse(Message, gc=False):
                 member_id_size_5 = len(member_id_raw_5)
                 members_3 = self.members
                 members_size_3 = len(members_3)
-                out += (_write_i(self.throttle_time_ms) if version >= 2 else b"", _write_hih(self.error_code, self.generation_id, protocol_name_size_3), protocol_name_raw_3, _write_h(leader_size_3), leader_raw_3, _write_h(member_id_size_5), member_id_raw_5, _write_i(members_size_3))
+                out += (
+                    _write_i(self.throttle_time_ms) if version >= 2 else b"",
+                    _write_hih(self.error_code, self.generation_id, protocol_name_size_3),
+                    protocol_name_raw_3, _write_h(leader_size_3), leader_raw_3, _write_h(member_id_size_5),
+                    member_id_raw_5, _write_i(members_size_3),
+                )
                 for item_3 in members_3:
                     member_id_raw_6 = item_3.member_id.encode()
                     member_id_size_6 = len(member_id_raw_6)

@@ -52,7 +52,9 @@ class LeaderChangeMessage(Message, gc=False):
         Field('version', 'version', 'int16', (0, 1), flexible_from=0),
         Field('leader_id', 'leaderId', 'int32', (0, 1), flexible_from=0),
         Field('voters', 'voters', 'struct', (0, 1), array=True, struct=Voter, flexible_from=0),
-        Field('granting_voters', 'grantingVoters', 'struct', (0, 1), array=True, struct=Voter, flexible_from=0),
+        Field(
+            'granting_voters', 'grantingVoters', 'struct', (0, 1), array=True, struct=Voter, flexible_from=0,
+        ),
     )
 
     version: int = 0
@@ -146,7 +148,9 @@ class LeaderChangeMessage(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return LeaderChangeMessage(version_3, leader_id_2, voters_2, granting_voters_2, unknown_6), pos + 1
+                return LeaderChangeMessage(
+                    version_3, leader_id_2, voters_2, granting_voters_2, unknown_6,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -157,7 +161,11 @@ class LeaderChangeMessage(Message, gc=False):
             if version == 1:
                 voters = self.voters
                 voters_size = len(voters) + 1
-                out.append(_write_hiB(self.version, self.leader_id, voters_size) if voters_size < 128 else _write_hi(self.version, self.leader_id) + uvarint(voters_size))
+                out.append(
+                    _write_hiB(self.version, self.leader_id, voters_size)
+                    if voters_size < 128
+                    else _write_hi(self.version, self.leader_id) + uvarint(voters_size)
+                )
                 for item in voters:
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
@@ -165,7 +173,11 @@ class LeaderChangeMessage(Message, gc=False):
                     out += (_write_i16sB(item.voter_id, item.voter_directory_id, tags), section)
                 granting_voters = self.granting_voters
                 granting_voters_size = len(granting_voters) + 1
-                out.append(SIZES[granting_voters_size] if granting_voters_size < 128 else uvarint(granting_voters_size))
+                out.append(
+                    SIZES[granting_voters_size]
+                    if granting_voters_size < 128
+                    else uvarint(granting_voters_size)
+                )
                 for item_2 in granting_voters:
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
@@ -179,7 +191,11 @@ class LeaderChangeMessage(Message, gc=False):
             if version == 0:
                 voters_2 = self.voters
                 voters_size_2 = len(voters_2) + 1
-                out.append(_write_hiB(self.version, self.leader_id, voters_size_2) if voters_size_2 < 128 else _write_hi(self.version, self.leader_id) + uvarint(voters_size_2))
+                out.append(
+                    _write_hiB(self.version, self.leader_id, voters_size_2)
+                    if voters_size_2 < 128
+                    else _write_hi(self.version, self.leader_id) + uvarint(voters_size_2)
+                )
                 for item_3 in voters_2:
                     if item_3.voter_directory_id != Uuid.ZERO:
                         refuse()
@@ -189,7 +205,11 @@ class LeaderChangeMessage(Message, gc=False):
                     out += (_write_iB(item_3.voter_id, tags_4), section_4)
                 granting_voters_2 = self.granting_voters
                 granting_voters_size_2 = len(granting_voters_2) + 1
-                out.append(SIZES[granting_voters_size_2] if granting_voters_size_2 < 128 else uvarint(granting_voters_size_2))
+                out.append(
+                    SIZES[granting_voters_size_2]
+                    if granting_voters_size_2 < 128
+                    else uvarint(granting_voters_size_2)
+                )
                 for item_4 in granting_voters_2:
                     if item_4.voter_directory_id != Uuid.ZERO:
                         refuse()

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -233,7 +235,10 @@ class LeaveGroupRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 members = self.members
                 members_size = len(members) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[members_size] if members_size < 128 else uvarint(members_size),
+                )
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
@@ -252,7 +257,16 @@ class LeaveGroupRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                        member_id_raw,
+                        SIZES[group_instance_id_size]
+                        if group_instance_id_size < 128
+                        else string_size(group_instance_id_size),
+                        group_instance_id_raw,
+                        SIZES[reason_size] if reason_size < 128 else string_size(reason_size), reason_raw,
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -265,7 +279,11 @@ class LeaveGroupRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 members_2 = self.members
                 members_size_2 = len(members_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    SIZES[members_size_2] if members_size_2 < 128 else uvarint(members_size_2),
+                )
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
@@ -278,7 +296,14 @@ class LeaveGroupRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                        member_id_raw_2,
+                        SIZES[group_instance_id_size_2]
+                        if group_instance_id_size_2 < 128
+                        else string_size(group_instance_id_size_2),
+                        group_instance_id_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -311,7 +336,10 @@ class LeaveGroupRequest(Message, gc=False):
                             group_instance_id_size_3 = len(group_instance_id_raw_3)
                         if item_3.unknown_tagged_fields:
                             refuse()
-                        out += (_write_h(member_id_size_4), member_id_raw_4, _write_h(group_instance_id_size_3), group_instance_id_raw_3)
+                        out += (
+                            _write_h(member_id_size_4), member_id_raw_4, _write_h(group_instance_id_size_3),
+                            group_instance_id_raw_3,
+                        )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

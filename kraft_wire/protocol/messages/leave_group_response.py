@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -159,7 +161,11 @@ class LeaveGroupResponse(Message, gc=False):
             if 4 <= version <= 5:
                 members = self.members
                 members_size = len(members) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, members_size) if members_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(members_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, members_size)
+                    if members_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(members_size)
+                )
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
@@ -172,7 +178,14 @@ class LeaveGroupResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, _write_hB(item.error_code, tags), section)
+                    out += (
+                        SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                        member_id_raw,
+                        SIZES[group_instance_id_size]
+                        if group_instance_id_size < 128
+                        else string_size(group_instance_id_size),
+                        group_instance_id_raw, _write_hB(item.error_code, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -193,7 +206,10 @@ class LeaveGroupResponse(Message, gc=False):
                         group_instance_id_size_2 = len(group_instance_id_raw_2)
                     if item_2.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2), group_instance_id_raw_2, _write_h(item_2.error_code))
+                    out += (
+                        _write_h(member_id_size_2), member_id_raw_2, _write_h(group_instance_id_size_2),
+                        group_instance_id_raw_2, _write_h(item_2.error_code),
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

@@ -95,7 +95,10 @@ class LegacyOffsetCommitKey(Message, gc=False):
                 group_size = len(group_raw)
                 topic_raw = self.topic.encode()
                 topic_size = len(topic_raw)
-                return b"".join((_write_h(group_size), group_raw, _write_h(topic_size), topic_raw, _write_i(self.partition)))
+                return b"".join((
+                    _write_h(group_size), group_raw, _write_h(topic_size), topic_raw,
+                    _write_i(self.partition),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -79,7 +79,9 @@ class LegacyOffsetCommitValue(Message, gc=False):
             if version == 0:
                 metadata_raw = self.metadata.encode()
                 metadata_size = len(metadata_raw)
-                return b"".join((_write_qh(self.offset, metadata_size), metadata_raw, _write_q(self.commit_timestamp)))
+                return b"".join((
+                    _write_qh(self.offset, metadata_size), metadata_raw, _write_q(self.commit_timestamp),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -99,7 +99,12 @@ class ListConfigResourcesRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_array_b[resource_types_size](resource_types_size, *resource_types) if resource_types_size < SHORT else write_long_array(resource_types, "b"), SIZES[tags], section))
+                return b"".join((
+                    _write_array_b[resource_types_size](resource_types_size, *resource_types)
+                    if resource_types_size < SHORT
+                    else write_long_array(resource_types, "b"),
+                    SIZES[tags], section,
+                ))
             if version == 0:
                 if self.resource_types is None or self.resource_types:
                     refuse()

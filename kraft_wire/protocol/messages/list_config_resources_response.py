@@ -48,7 +48,10 @@ class ListConfigResourcesResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 1), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 1), flexible_from=0),
-        Field('config_resources', 'configResources', 'struct', (0, 1), array=True, struct=ConfigResource, flexible_from=0),
+        Field(
+            'config_resources', 'configResources', 'struct', (0, 1), array=True, struct=ConfigResource,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -92,7 +95,9 @@ class ListConfigResourcesResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListConfigResourcesResponse(throttle_time_ms, error_code, config_resources, unknown_2), pos + 1
+                return ListConfigResourcesResponse(
+                    throttle_time_ms, error_code, config_resources, unknown_2,
+                ), pos + 1
             if version == 0:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 pos += 7
@@ -122,7 +127,9 @@ class ListConfigResourcesResponse(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListConfigResourcesResponse(throttle_time_ms_2, error_code_2, config_resources_2, unknown_4), pos + 1
+                return ListConfigResourcesResponse(
+                    throttle_time_ms_2, error_code_2, config_resources_2, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -133,14 +140,23 @@ class ListConfigResourcesResponse(Message, gc=False):
             if version == 1:
                 config_resources = self.config_resources
                 config_resources_size = len(config_resources) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, config_resources_size) if config_resources_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, config_resources_size)
+                    if config_resources_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size)
+                )
                 for item in config_resources:
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[resource_name_size] if resource_name_size < 128 else string_size(resource_name_size), resource_name_raw, _write_bB(item.resource_type, tags), section)
+                    out += (
+                        SIZES[resource_name_size]
+                        if resource_name_size < 128
+                        else string_size(resource_name_size),
+                        resource_name_raw, _write_bB(item.resource_type, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -149,14 +165,23 @@ class ListConfigResourcesResponse(Message, gc=False):
             if version == 0:
                 config_resources_2 = self.config_resources
                 config_resources_size_2 = len(config_resources_2) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, config_resources_size_2) if config_resources_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size_2))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, config_resources_size_2)
+                    if config_resources_size_2 < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(config_resources_size_2)
+                )
                 for item_2 in config_resources_2:
                     resource_name_raw_2 = item_2.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2) + 1
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[resource_name_size_2] if resource_name_size_2 < 128 else string_size(resource_name_size_2), resource_name_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[resource_name_size_2]
+                        if resource_name_size_2 < 128
+                        else string_size(resource_name_size_2),
+                        resource_name_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -137,7 +137,10 @@ class ListGroupsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(states_filter), write_compact_strings(types_filter), SIZES[tags], section))
+                return b"".join((
+                    write_compact_strings(states_filter), write_compact_strings(types_filter), SIZES[tags],
+                    section,
+                ))
             if 3 <= version <= 4:
                 out = []
                 if version < 4 and (self.states_filter is None or self.states_filter):

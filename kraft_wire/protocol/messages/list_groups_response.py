@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -212,7 +214,11 @@ class ListGroupsResponse(Message, gc=False):
             if version == 5:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, groups_size) if groups_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, groups_size)
+                    if groups_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size)
+                )
                 for item in groups:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
@@ -225,7 +231,18 @@ class ListGroupsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size), group_type_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[protocol_type_size]
+                        if protocol_type_size < 128
+                        else string_size(protocol_type_size),
+                        protocol_type_raw,
+                        SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
+                        group_state_raw,
+                        SIZES[group_type_size] if group_type_size < 128 else string_size(group_type_size),
+                        group_type_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -234,17 +251,33 @@ class ListGroupsResponse(Message, gc=False):
             if 3 <= version <= 4:
                 groups_2 = self.groups
                 groups_size_2 = len(groups_2) + 1
-                out.append(_write_ihB(self.throttle_time_ms, self.error_code, groups_size_2) if groups_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size_2))
+                out.append(
+                    _write_ihB(self.throttle_time_ms, self.error_code, groups_size_2)
+                    if groups_size_2 < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(groups_size_2)
+                )
                 for item_2 in groups_2:
                     group_id_raw_2 = item_2.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
                     protocol_type_raw_2 = item_2.protocol_type.encode()
                     protocol_type_size_2 = len(protocol_type_raw_2) + 1
-                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[protocol_type_size_2] if protocol_type_size_2 < 128 else string_size(protocol_type_size_2), protocol_type_raw_2)
+                    out += (
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[protocol_type_size_2]
+                        if protocol_type_size_2 < 128
+                        else string_size(protocol_type_size_2),
+                        protocol_type_raw_2,
+                    )
                     if version >= 4:
                         group_state_raw_2 = item_2.group_state.encode()
                         group_state_size_2 = len(group_state_raw_2) + 1
-                        out += (SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2)
+                        out += (
+                            SIZES[group_state_size_2]
+                            if group_state_size_2 < 128
+                            else string_size(group_state_size_2),
+                            group_state_raw_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -257,7 +290,10 @@ class ListGroupsResponse(Message, gc=False):
             if 0 <= version <= 2:
                 groups_3 = self.groups
                 groups_size_3 = len(groups_3)
-                out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, groups_size_3))
+                out += (
+                    _write_i(self.throttle_time_ms) if version >= 1 else b"",
+                    _write_hi(self.error_code, groups_size_3),
+                )
                 for item_3 in groups_3:
                     group_id_raw_3 = item_3.group_id.encode()
                     group_id_size_3 = len(group_id_raw_3)
@@ -265,7 +301,10 @@ class ListGroupsResponse(Message, gc=False):
                     protocol_type_size_3 = len(protocol_type_raw_3)
                     if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(group_id_size_3), group_id_raw_3, _write_h(protocol_type_size_3), protocol_type_raw_3)
+                    out += (
+                        _write_h(group_id_size_3), group_id_raw_3, _write_h(protocol_type_size_3),
+                        protocol_type_raw_3,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

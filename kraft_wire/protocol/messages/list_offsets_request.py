@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -36,7 +38,9 @@ class ListOffsetsPartition(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (1, 11), flexible_from=6),
-        Field('current_leader_epoch', 'currentLeaderEpoch', 'int32', (4, 11), flexible_from=6, ignorable=True),
+        Field(
+            'current_leader_epoch', 'currentLeaderEpoch', 'int32', (4, 11), flexible_from=6, ignorable=True,
+        ),
         Field('timestamp', 'timestamp', 'int64', (1, 11), flexible_from=6),
     )
 
@@ -55,7 +59,10 @@ class ListOffsetsTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (1, 11), flexible_from=6),
-        Field('partitions', 'partitions', 'struct', (1, 11), array=True, struct=ListOffsetsPartition, flexible_from=6),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 11), array=True, struct=ListOffsetsPartition,
+            flexible_from=6,
+        ),
     )
 
     name: str = ''
@@ -127,7 +134,9 @@ class ListOffsetsRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 17, tags)
                             pos -= 17
                         pos += 17
-                        partitions.append(ListOffsetsPartition(partition_index, current_leader_epoch, timestamp, unknown))
+                        partitions.append(ListOffsetsPartition(
+                            partition_index, current_leader_epoch, timestamp, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -173,7 +182,9 @@ class ListOffsetsRequest(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
                             pos -= 17
                         pos += 17
-                        partitions_2.append(ListOffsetsPartition(partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4))
+                        partitions_2.append(ListOffsetsPartition(
+                            partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -225,7 +236,9 @@ class ListOffsetsRequest(Message, gc=False):
                             current_leader_epoch_3 = -1
                         timestamp_3, = _read_q(data, pos)
                         pos += 8
-                        partitions_3.append(ListOffsetsPartition(partition_index_3, current_leader_epoch_3, timestamp_3))
+                        partitions_3.append(ListOffsetsPartition(
+                            partition_index_3, current_leader_epoch_3, timestamp_3,
+                        ))
                     topics_3.append(ListOffsetsTopic(name_3, partitions_3))
                 return ListOffsetsRequest(replica_id_3, isolation_level_3, topics_3, 0), pos
         except DECODE_FAULTS:
@@ -238,18 +251,30 @@ class ListOffsetsRequest(Message, gc=False):
             if 10 <= version <= 11:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_ibB(self.replica_id, self.isolation_level, topics_size) if topics_size < 128 else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size))
+                out.append(
+                    _write_ibB(self.replica_id, self.isolation_level, topics_size)
+                    if topics_size < 128
+                    else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iiqB(item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp, tags), section)
+                        out += (
+                            _write_iiqB(
+                                item_2.partition_index, item_2.current_leader_epoch, item_2.timestamp, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -262,18 +287,30 @@ class ListOffsetsRequest(Message, gc=False):
             if 6 <= version <= 9:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_ibB(self.replica_id, self.isolation_level, topics_size_2) if topics_size_2 < 128 else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size_2))
+                out.append(
+                    _write_ibB(self.replica_id, self.isolation_level, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_ib(self.replica_id, self.isolation_level) + uvarint(topics_size_2)
+                )
                 for item_3 in topics_2:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_iiqB(item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp, tags_4), section_4)
+                        out += (
+                            _write_iiqB(
+                                item_4.partition_index, item_4.current_leader_epoch, item_4.timestamp, tags_4,
+                            ),
+                            section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -288,7 +325,10 @@ class ListOffsetsRequest(Message, gc=False):
                     refuse()
                 topics_3 = self.topics
                 topics_size_3 = len(topics_3)
-                out += (_write_i(self.replica_id), _write_b(self.isolation_level) if version >= 2 else b"", _write_i(topics_size_3))
+                out += (
+                    _write_i(self.replica_id), _write_b(self.isolation_level) if version >= 2 else b"",
+                    _write_i(topics_size_3),
+                )
                 for item_5 in topics_3:
                     name_raw_3 = item_5.name.encode()
                     name_size_3 = len(name_raw_3)
@@ -298,7 +338,11 @@ class ListOffsetsRequest(Message, gc=False):
                     for item_6 in partitions_3:
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_i(item_6.partition_index), _write_i(item_6.current_leader_epoch) if version >= 4 else b"", _write_q(item_6.timestamp))
+                        out += (
+                            _write_i(item_6.partition_index),
+                            _write_i(item_6.current_leader_epoch) if version >= 4 else b"",
+                            _write_q(item_6.timestamp),
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -60,7 +62,10 @@ class ListOffsetsTopicResponse(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (1, 11), flexible_from=6),
-        Field('partitions', 'partitions', 'struct', (1, 11), array=True, struct=ListOffsetsPartitionResponse, flexible_from=6),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 11), array=True, struct=ListOffsetsPartitionResponse,
+            flexible_from=6,
+        ),
     )
 
     name: str = ''
@@ -81,7 +86,10 @@ class ListOffsetsResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (2, 11), flexible_from=6, ignorable=True),
-        Field('topics', 'topics', 'struct', (1, 11), array=True, struct=ListOffsetsTopicResponse, flexible_from=6),
+        Field(
+            'topics', 'topics', 'struct', (1, 11), array=True, struct=ListOffsetsTopicResponse,
+            flexible_from=6,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -120,13 +128,17 @@ class ListOffsetsResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(data, pos)
+                        partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(
+                            data, pos,
+                        )
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 27, tags)
                             pos -= 27
                         pos += 27
-                        partitions.append(ListOffsetsPartitionResponse(partition_index, error_code, timestamp, offset, leader_epoch, unknown))
+                        partitions.append(ListOffsetsPartitionResponse(
+                            partition_index, error_code, timestamp, offset, leader_epoch, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -160,9 +172,13 @@ class ListOffsetsResponse(Message, gc=False):
                     rounds = range(check_count(data, pos, size))
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2 = _read_ihqqi(data, pos)
+                        partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2 = _read_ihqqi(
+                            data, pos,
+                        )
                         pos += 26
-                        partitions_2.append(ListOffsetsPartitionResponse(partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2))
+                        partitions_2.append(ListOffsetsPartitionResponse(
+                            partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2,
+                        ))
                     topics_2.append(ListOffsetsTopicResponse(name_2, partitions_2))
                 return ListOffsetsResponse(throttle_time_ms_2, topics_2), pos
             if 1 <= version <= 3:
@@ -193,7 +209,9 @@ class ListOffsetsResponse(Message, gc=False):
                     for _ in rounds:
                         partition_index_3, error_code_3, timestamp_3, offset_3 = _read_ihqq(data, pos)
                         pos += 22
-                        partitions_3.append(ListOffsetsPartitionResponse(partition_index_3, error_code_3, timestamp_3, offset_3, -1))
+                        partitions_3.append(ListOffsetsPartitionResponse(
+                            partition_index_3, error_code_3, timestamp_3, offset_3, -1,
+                        ))
                     topics_3.append(ListOffsetsTopicResponse(name_3, partitions_3))
                 return ListOffsetsResponse(throttle_time_ms_3, topics_3), pos
         except DECODE_FAULTS:
@@ -206,18 +224,31 @@ class ListOffsetsResponse(Message, gc=False):
             if 6 <= version <= 11:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihqqiB(item_2.partition_index, item_2.error_code, item_2.timestamp, item_2.offset, item_2.leader_epoch, tags), section)
+                        out += (
+                            _write_ihqqiB(
+                                item_2.partition_index, item_2.error_code, item_2.timestamp, item_2.offset,
+                                item_2.leader_epoch, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -240,7 +271,10 @@ class ListOffsetsResponse(Message, gc=False):
                     for item_4 in partitions_2:
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_ihqqi(item_4.partition_index, item_4.error_code, item_4.timestamp, item_4.offset, item_4.leader_epoch))
+                        out.append(_write_ihqqi(
+                            item_4.partition_index, item_4.error_code, item_4.timestamp, item_4.offset,
+                            item_4.leader_epoch,
+                        ))
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
@@ -261,7 +295,9 @@ class ListOffsetsResponse(Message, gc=False):
                             refuse()
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_ihqq(item_6.partition_index, item_6.error_code, item_6.timestamp, item_6.offset))
+                        out.append(_write_ihqq(
+                            item_6.partition_index, item_6.error_code, item_6.timestamp, item_6.offset,
+                        ))
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

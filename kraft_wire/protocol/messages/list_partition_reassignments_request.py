@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -47,7 +49,10 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('timeout_ms', 'timeoutMs', 'int32', (0, 0), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 0), array=True, struct=ListPartitionReassignmentsTopics, nullable=(0, 0), flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 0), array=True, struct=ListPartitionReassignmentsTopics,
+            nullable=(0, 0), flexible_from=0,
+        ),
     )
 
     timeout_ms: int = 60000
@@ -57,7 +62,9 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsRequest, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ListPartitionReassignmentsRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -114,7 +121,11 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                     topics, topics_size = [], 0
                 else:
                     topics_size = len(topics) + 1
-                out.append(_write_iB(self.timeout_ms, topics_size) if topics_size < 128 else _write_i(self.timeout_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.timeout_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.timeout_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -123,7 +134,13 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
+                        if partition_indexes_size < SHORT
+                        else write_long_array(partition_indexes, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -50,7 +52,10 @@ class OngoingTopicReassignment(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=OngoingPartitionReassignment, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=OngoingPartitionReassignment,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -73,7 +78,10 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
-        Field('topics', 'topics', 'struct', (0, 0), array=True, struct=OngoingTopicReassignment, flexible_from=0),
+        Field(
+            'topics', 'topics', 'struct', (0, 0), array=True, struct=OngoingTopicReassignment,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -87,7 +95,9 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ListPartitionReassignmentsResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ListPartitionReassignmentsResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -157,7 +167,9 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(OngoingPartitionReassignment(partition_index, replicas, adding_replicas, removing_replicas, unknown))
+                        partitions.append(OngoingPartitionReassignment(
+                            partition_index, replicas, adding_replicas, removing_replicas, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -170,7 +182,9 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListPartitionReassignmentsResponse(throttle_time_ms, error_code, error_message, topics, unknown_3), pos + 1
+                return ListPartitionReassignmentsResponse(
+                    throttle_time_ms, error_code, error_message, topics, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -187,13 +201,21 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         replicas = item_2.replicas
                         replicas_size = len(replicas) + 1
@@ -204,7 +226,19 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_i(item_2.partition_index), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), SIZES[tags], section)
+                        out += (
+                            _write_i(item_2.partition_index),
+                            _write_array_i[replicas_size](replicas_size, *replicas)
+                            if replicas_size < SHORT
+                            else write_long_array(replicas, "i"),
+                            _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas)
+                            if adding_replicas_size < SHORT
+                            else write_long_array(adding_replicas, "i"),
+                            _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas)
+                            if removing_replicas_size < SHORT
+                            else write_long_array(removing_replicas, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

@@ -6,8 +6,12 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, long_array, long_string, read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    SHORT, array_readers, long_array, long_string, read_compact_strings, read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -33,7 +37,10 @@ class ListTransactionsRequest(Message, gc=False):
         Field('state_filters', 'stateFilters', 'string', (0, 2), array=True, flexible_from=0),
         Field('producer_id_filters', 'producerIdFilters', 'int64', (0, 2), array=True, flexible_from=0),
         Field('duration_filter', 'durationFilter', 'int64', (1, 2), flexible_from=0),
-        Field('transactional_id_pattern', 'transactionalIdPattern', 'string', (2, 2), nullable=(2, 2), flexible_from=0),
+        Field(
+            'transactional_id_pattern', 'transactionalIdPattern', 'string', (2, 2), nullable=(2, 2),
+            flexible_from=0,
+        ),
     )
 
     state_filters: tuple[str, ...] = ()
@@ -81,7 +88,9 @@ class ListTransactionsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown)
+                return ListTransactionsRequest(
+                    state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown,
+                )
             if 0 <= version <= 1:
                 size = data[0]
                 pos = 1
@@ -109,7 +118,9 @@ class ListTransactionsRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListTransactionsRequest(state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2)
+                return ListTransactionsRequest(
+                    state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -150,7 +161,9 @@ class ListTransactionsRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListTransactionsRequest(state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown), pos + 1
+                return ListTransactionsRequest(
+                    state_filters, producer_id_filters, duration_filter, transactional_id_pattern, unknown,
+                ), pos + 1
             if 0 <= version <= 1:
                 size = data[pos]
                 pos += 1
@@ -178,7 +191,9 @@ class ListTransactionsRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListTransactionsRequest(state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2), pos + 1
+                return ListTransactionsRequest(
+                    state_filters_2, producer_id_filters_2, duration_filter_2, None, unknown_2,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -199,7 +214,16 @@ class ListTransactionsRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(state_filters), _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters) if producer_id_filters_size < SHORT else write_long_array(producer_id_filters, "q"), _write_qB(self.duration_filter, transactional_id_pattern_size) if transactional_id_pattern_size < 128 else _write_q(self.duration_filter) + string_size(transactional_id_pattern_size), transactional_id_pattern_raw, SIZES[tags], section))
+                return b"".join((
+                    write_compact_strings(state_filters),
+                    _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters)
+                    if producer_id_filters_size < SHORT
+                    else write_long_array(producer_id_filters, "q"),
+                    _write_qB(self.duration_filter, transactional_id_pattern_size)
+                    if transactional_id_pattern_size < 128
+                    else _write_q(self.duration_filter) + string_size(transactional_id_pattern_size),
+                    transactional_id_pattern_raw, SIZES[tags], section,
+                ))
             if 0 <= version <= 1:
                 if version < 1 and (self.duration_filter != -1):
                     refuse()
@@ -211,7 +235,15 @@ class ListTransactionsRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(state_filters_2), _write_array_q[producer_id_filters_size_2](producer_id_filters_size_2, *producer_id_filters_2) if producer_id_filters_size_2 < SHORT else write_long_array(producer_id_filters_2, "q"), _write_q(self.duration_filter) if version >= 1 else b"", SIZES[tags_2], section_2))
+                return b"".join((
+                    write_compact_strings(state_filters_2),
+                    _write_array_q[producer_id_filters_size_2](
+                        producer_id_filters_size_2, *producer_id_filters_2,
+                    )
+                    if producer_id_filters_size_2 < SHORT
+                    else write_long_array(producer_id_filters_2, "q"),
+                    _write_q(self.duration_filter) if version >= 1 else b"", SIZES[tags_2], section_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

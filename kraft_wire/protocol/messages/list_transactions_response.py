@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,7 +54,10 @@ class ListTransactionsResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 2), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 2), flexible_from=0),
         Field('unknown_state_filters', 'unknownStateFilters', 'string', (0, 2), array=True, flexible_from=0),
-        Field('transaction_states', 'transactionStates', 'struct', (0, 2), array=True, struct=TransactionState, flexible_from=0),
+        Field(
+            'transaction_states', 'transactionStates', 'struct', (0, 2), array=True, struct=TransactionState,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -106,13 +111,17 @@ class ListTransactionsResponse(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    transaction_states.append(TransactionState(transactional_id, producer_id, transaction_state, unknown))
+                    transaction_states.append(TransactionState(
+                        transactional_id, producer_id, transaction_state, unknown,
+                    ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ListTransactionsResponse(throttle_time_ms, error_code, unknown_state_filters, transaction_states, unknown_2), pos + 1
+                return ListTransactionsResponse(
+                    throttle_time_ms, error_code, unknown_state_filters, transaction_states, unknown_2,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -124,7 +133,13 @@ class ListTransactionsResponse(Message, gc=False):
                 unknown_state_filters = self.unknown_state_filters
                 transaction_states = self.transaction_states
                 transaction_states_size = len(transaction_states) + 1
-                out += (_write_ih(self.throttle_time_ms, self.error_code), write_compact_strings(unknown_state_filters), SIZES[transaction_states_size] if transaction_states_size < 128 else uvarint(transaction_states_size))
+                out += (
+                    _write_ih(self.throttle_time_ms, self.error_code),
+                    write_compact_strings(unknown_state_filters),
+                    SIZES[transaction_states_size]
+                    if transaction_states_size < 128
+                    else uvarint(transaction_states_size),
+                )
                 for item in transaction_states:
                     transactional_id_raw = item.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
@@ -133,7 +148,16 @@ class ListTransactionsResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_qB(item.producer_id, transaction_state_size) if transaction_state_size < 128 else _write_q(item.producer_id) + string_size(transaction_state_size), transaction_state_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[transactional_id_size]
+                        if transactional_id_size < 128
+                        else string_size(transactional_id_size),
+                        transactional_id_raw,
+                        _write_qB(item.producer_id, transaction_state_size)
+                        if transaction_state_size < 128
+                        else _write_q(item.producer_id) + string_size(transaction_state_size),
+                        transaction_state_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -57,10 +59,19 @@ class MetadataRequest(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 13
     FLEXIBLE_FROM: ClassVar[int] = 9
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topics', 'topics', 'struct', (0, 13), array=True, struct=MetadataRequestTopic, nullable=(1, 13), flexible_from=9),
+        Field(
+            'topics', 'topics', 'struct', (0, 13), array=True, struct=MetadataRequestTopic, nullable=(1, 13),
+            flexible_from=9,
+        ),
         Field('allow_auto_topic_creation', 'allowAutoTopicCreation', 'bool', (4, 13), flexible_from=9),
-        Field('include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', (8, 10), flexible_from=9),
-        Field('include_topic_authorized_operations', 'includeTopicAuthorizedOperations', 'bool', (8, 13), flexible_from=9),
+        Field(
+            'include_cluster_authorized_operations', 'includeClusterAuthorizedOperations', 'bool', (8, 10),
+            flexible_from=9,
+        ),
+        Field(
+            'include_topic_authorized_operations', 'includeTopicAuthorizedOperations', 'bool', (8, 13),
+            flexible_from=9,
+        ),
     )
 
     topics: list[MetadataRequestTopic] | None = []
@@ -113,7 +124,9 @@ class MetadataRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return MetadataRequest(topics, allow_auto_topic_creation, False, include_topic_authorized_operations, unknown_2), pos + 3
+                return MetadataRequest(
+                    topics, allow_auto_topic_creation, False, include_topic_authorized_operations, unknown_2,
+                ), pos + 3
             if 9 <= version <= 10:
                 size = data[pos]
                 pos += 1
@@ -152,12 +165,18 @@ class MetadataRequest(Message, gc=False):
                             pos -= 1
                         pos += 1
                         topics_2.append(MetadataRequestTopic(topic_id_2, name_2, unknown_3))
-                allow_auto_topic_creation_2, include_cluster_authorized_operations, include_topic_authorized_operations_2, tags = _read_tttB(data, pos)
+                (
+                    allow_auto_topic_creation_2, include_cluster_authorized_operations,
+                    include_topic_authorized_operations_2, tags,
+                ) = _read_tttB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
                     pos -= 4
-                return MetadataRequest(topics_2, allow_auto_topic_creation_2, include_cluster_authorized_operations, include_topic_authorized_operations_2, unknown_4), pos + 4
+                return MetadataRequest(
+                    topics_2, allow_auto_topic_creation_2, include_cluster_authorized_operations,
+                    include_topic_authorized_operations_2, unknown_4,
+                ), pos + 4
             if 0 <= version <= 8:
                 size, = _read_i(data, pos)
                 pos += 4
@@ -185,13 +204,18 @@ class MetadataRequest(Message, gc=False):
                 include_cluster_authorized_operations_2: bool
                 include_topic_authorized_operations_3: bool
                 if version >= 8:
-                    include_cluster_authorized_operations_2, include_topic_authorized_operations_3 = _read_tt(data, pos)
+                    include_cluster_authorized_operations_2, include_topic_authorized_operations_3 = _read_tt(
+                        data, pos,
+                    )
                     pos += 2
                 else:
                     include_cluster_authorized_operations_2 = False
                     include_topic_authorized_operations_3 = False
                 if pos <= len(data):
-                    return MetadataRequest(topics_3, allow_auto_topic_creation_3, include_cluster_authorized_operations_2, include_topic_authorized_operations_3), pos
+                    return MetadataRequest(
+                        topics_3, allow_auto_topic_creation_3, include_cluster_authorized_operations_2,
+                        include_topic_authorized_operations_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -218,11 +242,21 @@ class MetadataRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16sB(item.topic_id, name_size) if name_size < 128 else _write_16s(item.topic_id) + string_size(name_size), name_raw, SIZES[tags], section)
+                    out += (
+                        _write_16sB(item.topic_id, name_size)
+                        if name_size < 128
+                        else _write_16s(item.topic_id) + string_size(name_size),
+                        name_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_ttB(self.allow_auto_topic_creation, self.include_topic_authorized_operations, tags_2), section_2)
+                out += (
+                    _write_ttB(
+                        self.allow_auto_topic_creation, self.include_topic_authorized_operations, tags_2,
+                    ),
+                    section_2,
+                )
                 return
             if 9 <= version <= 10:
                 topics_2 = self.topics
@@ -243,11 +277,21 @@ class MetadataRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_16s(item_2.topic_id) if version >= 10 else b"", SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        _write_16s(item_2.topic_id) if version >= 10 else b"",
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_tttB(self.allow_auto_topic_creation, self.include_cluster_authorized_operations, self.include_topic_authorized_operations, tags_4), section_4)
+                out += (
+                    _write_tttB(
+                        self.allow_auto_topic_creation, self.include_cluster_authorized_operations,
+                        self.include_topic_authorized_operations, tags_4,
+                    ),
+                    section_4,
+                )
                 return
             if 0 <= version <= 8:
                 if version < 4 and (not self.allow_auto_topic_creation):
@@ -274,7 +318,14 @@ class MetadataRequest(Message, gc=False):
                     out += (_write_h(name_size_3), name_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                out += (_write_t(self.allow_auto_topic_creation) if version >= 4 else b"", _write_tt(self.include_cluster_authorized_operations, self.include_topic_authorized_operations) if version >= 8 else b"")
+                out += (
+                    _write_t(self.allow_auto_topic_creation) if version >= 4 else b"",
+                    _write_tt(
+                        self.include_cluster_authorized_operations, self.include_topic_authorized_operations,
+                    )
+                    if version >= 8
+                    else b"",
+                )
                 return
         except ENCODE_FAULTS:
             pass

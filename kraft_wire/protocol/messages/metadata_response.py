@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -75,7 +80,10 @@ class MetadataResponsePartition(Structure, gc=False):
         Field('leader_epoch', 'leaderEpoch', 'int32', (7, 13), flexible_from=9, ignorable=True),
         Field('replica_nodes', 'replicaNodes', 'int32', (0, 13), array=True, flexible_from=9),
         Field('isr_nodes', 'isrNodes', 'int32', (0, 13), array=True, flexible_from=9),
-        Field('offline_replicas', 'offlineReplicas', 'int32', (5, 13), array=True, flexible_from=9, ignorable=True),
+        Field(
+            'offline_replicas', 'offlineReplicas', 'int32', (5, 13), array=True, flexible_from=9,
+            ignorable=True,
+        ),
     )
 
     error_code: int = 0
@@ -104,7 +112,10 @@ class MetadataResponseTopic(Structure, gc=False):
         Field('name', 'name', 'string', (0, 13), nullable=(12, 13), flexible_from=9),
         Field('topic_id', 'topicId', 'uuid', (10, 13), flexible_from=9, ignorable=True),
         Field('is_internal', 'isInternal', 'bool', (1, 13), flexible_from=9, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (0, 13), array=True, struct=MetadataResponsePartition, flexible_from=9),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 13), array=True, struct=MetadataResponsePartition,
+            flexible_from=9,
+        ),
         Field('topic_authorized_operations', 'topicAuthorizedOperations', 'int32', (8, 13), flexible_from=9),
     )
 
@@ -134,11 +145,20 @@ class MetadataResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 9
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (3, 13), flexible_from=9, ignorable=True),
-        Field('brokers', 'brokers', 'struct', (0, 13), array=True, struct=MetadataResponseBroker, flexible_from=9),
-        Field('cluster_id', 'clusterId', 'string', (2, 13), nullable=(2, 13), flexible_from=9, ignorable=True),
+        Field(
+            'brokers', 'brokers', 'struct', (0, 13), array=True, struct=MetadataResponseBroker,
+            flexible_from=9,
+        ),
+        Field(
+            'cluster_id', 'clusterId', 'string', (2, 13), nullable=(2, 13), flexible_from=9, ignorable=True,
+        ),
         Field('controller_id', 'controllerId', 'int32', (1, 13), flexible_from=9, ignorable=True),
-        Field('topics', 'topics', 'struct', (0, 13), array=True, struct=MetadataResponseTopic, flexible_from=9),
-        Field('cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', (8, 10), flexible_from=9),
+        Field(
+            'topics', 'topics', 'struct', (0, 13), array=True, struct=MetadataResponseTopic, flexible_from=9,
+        ),
+        Field(
+            'cluster_authorized_operations', 'clusterAuthorizedOperations', 'int32', (8, 10), flexible_from=9,
+        ),
         Field('error_code', 'errorCode', 'int16', (13, 13), flexible_from=9, ignorable=True),
     )
 
@@ -267,20 +287,29 @@ class MetadataResponse(Message, gc=False):
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(MetadataResponsePartition(error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes, offline_replicas, unknown_2))
+                        partitions.append(MetadataResponsePartition(
+                            error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes,
+                            offline_replicas, unknown_2,
+                        ))
                     topic_authorized_operations, tags = _read_iB(data, pos)
                     unknown_3: UnknownTags = ()
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    topics.append(MetadataResponseTopic(error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions, topic_authorized_operations, unknown_3))
+                    topics.append(MetadataResponseTopic(
+                        error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
+                        topic_authorized_operations, unknown_3,
+                    ))
                 error_code_3, tags = _read_hB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return MetadataResponse(throttle_time_ms, brokers, cluster_id, controller_id, topics, -2147483648, error_code_3, unknown_4), pos + 3
+                return MetadataResponse(
+                    throttle_time_ms, brokers, cluster_id, controller_id, topics, -2147483648, error_code_3,
+                    unknown_4,
+                ), pos + 3
             if 9 <= version <= 12:
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
@@ -363,7 +392,9 @@ class MetadataResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(data, pos)
+                        error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(
+                            data, pos,
+                        )
                         pos += 15
                         replica_nodes_2: tuple[int, ...]
                         if 0 < size < SHORT:
@@ -393,14 +424,20 @@ class MetadataResponse(Message, gc=False):
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(MetadataResponsePartition(error_code_5, partition_index_2, leader_id_2, leader_epoch_2, replica_nodes_2, isr_nodes_2, offline_replicas_2, unknown_6))
+                        partitions_2.append(MetadataResponsePartition(
+                            error_code_5, partition_index_2, leader_id_2, leader_epoch_2, replica_nodes_2,
+                            isr_nodes_2, offline_replicas_2, unknown_6,
+                        ))
                     topic_authorized_operations_2, tags = _read_iB(data, pos)
                     unknown_7: UnknownTags = ()
                     if tags:
                         unknown_7, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    topics_2.append(MetadataResponseTopic(error_code_4, name_2, topic_id_2, is_internal_2, partitions_2, topic_authorized_operations_2, unknown_7))
+                    topics_2.append(MetadataResponseTopic(
+                        error_code_4, name_2, topic_id_2, is_internal_2, partitions_2,
+                        topic_authorized_operations_2, unknown_7,
+                    ))
                 cluster_authorized_operations: int
                 if version <= 10:
                     cluster_authorized_operations, = _read_i(data, pos)
@@ -412,7 +449,10 @@ class MetadataResponse(Message, gc=False):
                 if tags:
                     unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return MetadataResponse(throttle_time_ms_2, brokers_2, cluster_id_2, controller_id_2, topics_2, cluster_authorized_operations, 0, unknown_8), pos + 1
+                return MetadataResponse(
+                    throttle_time_ms_2, brokers_2, cluster_id_2, controller_id_2, topics_2,
+                    cluster_authorized_operations, 0, unknown_8,
+                ), pos + 1
             if 0 <= version <= 8:
                 throttle_time_ms_3: int
                 if version >= 3:
@@ -514,21 +554,30 @@ class MetadataResponse(Message, gc=False):
                             offline_replicas_3, pos = read_numbers(data, pos, size, "i")
                         else:
                             offline_replicas_3 = ()
-                        partitions_3.append(MetadataResponsePartition(error_code_7, partition_index_3, leader_id_3, leader_epoch_3, replica_nodes_3, isr_nodes_3, offline_replicas_3))
+                        partitions_3.append(MetadataResponsePartition(
+                            error_code_7, partition_index_3, leader_id_3, leader_epoch_3, replica_nodes_3,
+                            isr_nodes_3, offline_replicas_3,
+                        ))
                     topic_authorized_operations_3: int
                     if version >= 8:
                         topic_authorized_operations_3, = _read_i(data, pos)
                         pos += 4
                     else:
                         topic_authorized_operations_3 = -2147483648
-                    topics_3.append(MetadataResponseTopic(error_code_6, name_3, Uuid.ZERO, is_internal_3, partitions_3, topic_authorized_operations_3))
+                    topics_3.append(MetadataResponseTopic(
+                        error_code_6, name_3, Uuid.ZERO, is_internal_3, partitions_3,
+                        topic_authorized_operations_3,
+                    ))
                 cluster_authorized_operations_2: int
                 if version >= 8:
                     cluster_authorized_operations_2, = _read_i(data, pos)
                     pos += 4
                 else:
                     cluster_authorized_operations_2 = -2147483648
-                return MetadataResponse(throttle_time_ms_3, brokers_3, cluster_id_3, controller_id_3, topics_3, cluster_authorized_operations_2, 0), pos
+                return MetadataResponse(
+                    throttle_time_ms_3, brokers_3, cluster_id_3, controller_id_3, topics_3,
+                    cluster_authorized_operations_2, 0,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -541,7 +590,11 @@ class MetadataResponse(Message, gc=False):
                     refuse()
                 brokers = self.brokers
                 brokers_size = len(brokers) + 1
-                out.append(_write_iB(self.throttle_time_ms, brokers_size) if brokers_size < 128 else _write_i(self.throttle_time_ms) + uvarint(brokers_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, brokers_size)
+                    if brokers_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(brokers_size)
+                )
                 for item in brokers:
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
@@ -554,7 +607,16 @@ class MetadataResponse(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_iB(item.node_id, host_size) if host_size < 128 else _write_i(item.node_id) + string_size(host_size), host_raw, _write_iB(item.port, rack_size) if rack_size < 128 else _write_i(item.port) + string_size(rack_size), rack_raw, SIZES[tags], section)
+                    out += (
+                        _write_iB(item.node_id, host_size)
+                        if host_size < 128
+                        else _write_i(item.node_id) + string_size(host_size),
+                        host_raw,
+                        _write_iB(item.port, rack_size)
+                        if rack_size < 128
+                        else _write_i(item.port) + string_size(rack_size),
+                        rack_raw, SIZES[tags], section,
+                    )
                 if self.cluster_id is None:
                     cluster_id_raw = b""
                     cluster_id_size = 0
@@ -563,7 +625,13 @@ class MetadataResponse(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.controller_id, topics_size) if topics_size < 128 else _write_i(self.controller_id) + uvarint(topics_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_iB(self.controller_id, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.controller_id) + uvarint(topics_size),
+                )
                 for item_2 in topics:
                     if item_2.name is None:
                         name_raw = b""
@@ -573,7 +641,15 @@ class MetadataResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                     partitions = item_2.partitions
                     partitions_size = len(partitions) + 1
-                    out += (_write_hB(item_2.error_code, name_size) if name_size < 128 else _write_h(item_2.error_code) + string_size(name_size), name_raw, _write_16stB(item_2.topic_id, item_2.is_internal, partitions_size) if partitions_size < 128 else _write_16st(item_2.topic_id, item_2.is_internal) + uvarint(partitions_size))
+                    out += (
+                        _write_hB(item_2.error_code, name_size)
+                        if name_size < 128
+                        else _write_h(item_2.error_code) + string_size(name_size),
+                        name_raw,
+                        _write_16stB(item_2.topic_id, item_2.is_internal, partitions_size)
+                        if partitions_size < 128
+                        else _write_16st(item_2.topic_id, item_2.is_internal) + uvarint(partitions_size),
+                    )
                     for item_3 in partitions:
                         replica_nodes = item_3.replica_nodes
                         replica_nodes_size = len(replica_nodes) + 1
@@ -584,7 +660,22 @@ class MetadataResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (_write_hiii(item_3.error_code, item_3.partition_index, item_3.leader_id, item_3.leader_epoch), _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes) if replica_nodes_size < SHORT else write_long_array(replica_nodes, "i"), _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes) if isr_nodes_size < SHORT else write_long_array(isr_nodes, "i"), _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas) if offline_replicas_size < SHORT else write_long_array(offline_replicas, "i"), SIZES[tags_2], section_2)
+                        out += (
+                            _write_hiii(
+                                item_3.error_code, item_3.partition_index, item_3.leader_id,
+                                item_3.leader_epoch,
+                            ),
+                            _write_array_i[replica_nodes_size](replica_nodes_size, *replica_nodes)
+                            if replica_nodes_size < SHORT
+                            else write_long_array(replica_nodes, "i"),
+                            _write_array_i[isr_nodes_size](isr_nodes_size, *isr_nodes)
+                            if isr_nodes_size < SHORT
+                            else write_long_array(isr_nodes, "i"),
+                            _write_array_i[offline_replicas_size](offline_replicas_size, *offline_replicas)
+                            if offline_replicas_size < SHORT
+                            else write_long_array(offline_replicas, "i"),
+                            SIZES[tags_2], section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -599,7 +690,11 @@ class MetadataResponse(Message, gc=False):
                     refuse()
                 brokers_2 = self.brokers
                 brokers_size_2 = len(brokers_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, brokers_size_2) if brokers_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(brokers_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, brokers_size_2)
+                    if brokers_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(brokers_size_2)
+                )
                 for item_4 in brokers_2:
                     host_raw_2 = item_4.host.encode()
                     host_size_2 = len(host_raw_2) + 1
@@ -612,7 +707,16 @@ class MetadataResponse(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_iB(item_4.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_4.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_4.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_4.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_5], section_5)
+                    out += (
+                        _write_iB(item_4.node_id, host_size_2)
+                        if host_size_2 < 128
+                        else _write_i(item_4.node_id) + string_size(host_size_2),
+                        host_raw_2,
+                        _write_iB(item_4.port, rack_size_2)
+                        if rack_size_2 < 128
+                        else _write_i(item_4.port) + string_size(rack_size_2),
+                        rack_raw_2, SIZES[tags_5], section_5,
+                    )
                 if self.cluster_id is None:
                     cluster_id_raw_2 = b""
                     cluster_id_size_2 = 0
@@ -621,7 +725,13 @@ class MetadataResponse(Message, gc=False):
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_iB(self.controller_id, topics_size_2) if topics_size_2 < 128 else _write_i(self.controller_id) + uvarint(topics_size_2))
+                out += (
+                    SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2),
+                    cluster_id_raw_2,
+                    _write_iB(self.controller_id, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_i(self.controller_id) + uvarint(topics_size_2),
+                )
                 for item_5 in topics_2:
                     if item_5.name is None:
                         if not (version >= 12):
@@ -633,7 +743,15 @@ class MetadataResponse(Message, gc=False):
                         name_size_2 = len(name_raw_2) + 1
                     partitions_2 = item_5.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (_write_hB(item_5.error_code, name_size_2) if name_size_2 < 128 else _write_h(item_5.error_code) + string_size(name_size_2), name_raw_2, _write_16s(item_5.topic_id) if version >= 10 else b"", _write_tB(item_5.is_internal, partitions_size_2) if partitions_size_2 < 128 else _write_t(item_5.is_internal) + uvarint(partitions_size_2))
+                    out += (
+                        _write_hB(item_5.error_code, name_size_2)
+                        if name_size_2 < 128
+                        else _write_h(item_5.error_code) + string_size(name_size_2),
+                        name_raw_2, _write_16s(item_5.topic_id) if version >= 10 else b"",
+                        _write_tB(item_5.is_internal, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_t(item_5.is_internal) + uvarint(partitions_size_2),
+                    )
                     for item_6 in partitions_2:
                         replica_nodes_2 = item_6.replica_nodes
                         replica_nodes_size_2 = len(replica_nodes_2) + 1
@@ -644,7 +762,24 @@ class MetadataResponse(Message, gc=False):
                         tags_6, section_6 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (_write_hiii(item_6.error_code, item_6.partition_index, item_6.leader_id, item_6.leader_epoch), _write_array_i[replica_nodes_size_2](replica_nodes_size_2, *replica_nodes_2) if replica_nodes_size_2 < SHORT else write_long_array(replica_nodes_2, "i"), _write_array_i[isr_nodes_size_2](isr_nodes_size_2, *isr_nodes_2) if isr_nodes_size_2 < SHORT else write_long_array(isr_nodes_2, "i"), _write_array_i[offline_replicas_size_2](offline_replicas_size_2, *offline_replicas_2) if offline_replicas_size_2 < SHORT else write_long_array(offline_replicas_2, "i"), SIZES[tags_6], section_6)
+                        out += (
+                            _write_hiii(
+                                item_6.error_code, item_6.partition_index, item_6.leader_id,
+                                item_6.leader_epoch,
+                            ),
+                            _write_array_i[replica_nodes_size_2](replica_nodes_size_2, *replica_nodes_2)
+                            if replica_nodes_size_2 < SHORT
+                            else write_long_array(replica_nodes_2, "i"),
+                            _write_array_i[isr_nodes_size_2](isr_nodes_size_2, *isr_nodes_2)
+                            if isr_nodes_size_2 < SHORT
+                            else write_long_array(isr_nodes_2, "i"),
+                            _write_array_i[offline_replicas_size_2](
+                                offline_replicas_size_2, *offline_replicas_2,
+                            )
+                            if offline_replicas_size_2 < SHORT
+                            else write_long_array(offline_replicas_2, "i"),
+                            SIZES[tags_6], section_6,
+                        )
                     tags_7, section_7 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
@@ -652,7 +787,10 @@ class MetadataResponse(Message, gc=False):
                 tags_8, section_8 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_8, section_8 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_i(self.cluster_authorized_operations) if version <= 10 else b"", SIZES[tags_8], section_8)
+                out += (
+                    _write_i(self.cluster_authorized_operations) if version <= 10 else b"", SIZES[tags_8],
+                    section_8,
+                )
                 return
             if 0 <= version <= 8:
                 if version < 8 and (self.cluster_authorized_operations != -2147483648):
@@ -694,9 +832,16 @@ class MetadataResponse(Message, gc=False):
                     name_size_3 = len(name_raw_3)
                     partitions_3 = item_8.partitions
                     partitions_size_3 = len(partitions_3)
-                    out += (_write_hh(item_8.error_code, name_size_3), name_raw_3, _write_t(item_8.is_internal) if version >= 1 else b"", _write_i(partitions_size_3))
+                    out += (
+                        _write_hh(item_8.error_code, name_size_3), name_raw_3,
+                        _write_t(item_8.is_internal) if version >= 1 else b"", _write_i(partitions_size_3),
+                    )
                     for item_9 in partitions_3:
-                        out += (_write_hii(item_9.error_code, item_9.partition_index, item_9.leader_id), _write_i(item_9.leader_epoch) if version >= 7 else b"", write_numbers(item_9.replica_nodes, "i"), write_numbers(item_9.isr_nodes, "i"))
+                        out += (
+                            _write_hii(item_9.error_code, item_9.partition_index, item_9.leader_id),
+                            _write_i(item_9.leader_epoch) if version >= 7 else b"",
+                            write_numbers(item_9.replica_nodes, "i"), write_numbers(item_9.isr_nodes, "i"),
+                        )
                         if version >= 5:
                             out.append(write_numbers(item_9.offline_replicas, "i"))
                         if item_9.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -41,8 +43,13 @@ class OffsetCommitRequestPartition(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (2, 10), flexible_from=8),
         Field('committed_offset', 'committedOffset', 'int64', (2, 10), flexible_from=8),
-        Field('committed_leader_epoch', 'committedLeaderEpoch', 'int32', (6, 10), flexible_from=8, ignorable=True),
-        Field('committed_metadata', 'committedMetadata', 'string', (2, 10), nullable=(2, 10), flexible_from=8),
+        Field(
+            'committed_leader_epoch', 'committedLeaderEpoch', 'int32', (6, 10), flexible_from=8,
+            ignorable=True,
+        ),
+        Field(
+            'committed_metadata', 'committedMetadata', 'string', (2, 10), nullable=(2, 10), flexible_from=8,
+        ),
     )
 
     partition_index: int = 0
@@ -63,7 +70,10 @@ class OffsetCommitRequestTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (2, 9), flexible_from=8, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (10, 10), flexible_from=8, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (2, 10), array=True, struct=OffsetCommitRequestPartition, flexible_from=8),
+        Field(
+            'partitions', 'partitions', 'struct', (2, 10), array=True, struct=OffsetCommitRequestPartition,
+            flexible_from=8,
+        ),
     )
 
     name: str = ''
@@ -86,11 +96,17 @@ class OffsetCommitRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 8
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (2, 10), flexible_from=8),
-        Field('generation_id_or_member_epoch', 'generationIdOrMemberEpoch', 'int32', (2, 10), flexible_from=8, ignorable=True),
+        Field(
+            'generation_id_or_member_epoch', 'generationIdOrMemberEpoch', 'int32', (2, 10), flexible_from=8,
+            ignorable=True,
+        ),
         Field('member_id', 'memberId', 'string', (2, 10), flexible_from=8, ignorable=True),
         Field('group_instance_id', 'groupInstanceId', 'string', (7, 10), nullable=(7, 10), flexible_from=8),
         Field('retention_time_ms', 'retentionTimeMs', 'int64', (2, 4), flexible_from=8, ignorable=True),
-        Field('topics', 'topics', 'struct', (2, 10), array=True, struct=OffsetCommitRequestTopic, flexible_from=8),
+        Field(
+            'topics', 'topics', 'struct', (2, 10), array=True, struct=OffsetCommitRequestTopic,
+            flexible_from=8,
+        ),
     )
 
     group_id: str = ''
@@ -155,7 +171,9 @@ class OffsetCommitRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(data, pos)
+                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
+                            data, pos,
+                        )
                         committed_metadata: str | None
                         if 0 < size < 128:
                             end = pos + 16 + size
@@ -172,20 +190,28 @@ class OffsetCommitRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(OffsetCommitRequestPartition(partition_index, committed_offset, committed_leader_epoch, committed_metadata, unknown))
+                        partitions.append(OffsetCommitRequestPartition(
+                            partition_index, committed_offset, committed_leader_epoch, committed_metadata,
+                            unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(OffsetCommitRequestTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    topics.append(OffsetCommitRequestTopic(
+                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetCommitRequest(group_id, generation_id_or_member_epoch, member_id, group_instance_id, -1, topics, unknown_3), pos + 1
+                return OffsetCommitRequest(
+                    group_id, generation_id_or_member_epoch, member_id, group_instance_id, -1, topics,
+                    unknown_3,
+                ), pos + 1
             if 8 <= version <= 9:
                 size = data[pos]
                 if 0 < size < 128:
@@ -237,7 +263,9 @@ class OffsetCommitRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(data, pos)
+                        partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
+                            data, pos,
+                        )
                         committed_metadata_2: str | None
                         if 0 < size < 128:
                             end = pos + 16 + size
@@ -254,7 +282,10 @@ class OffsetCommitRequest(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(OffsetCommitRequestPartition(partition_index_2, committed_offset_2, committed_leader_epoch_2, committed_metadata_2, unknown_4))
+                        partitions_2.append(OffsetCommitRequestPartition(
+                            partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                            committed_metadata_2, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -267,7 +298,10 @@ class OffsetCommitRequest(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetCommitRequest(group_id_2, generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, -1, topics_2, unknown_6), pos + 1
+                return OffsetCommitRequest(
+                    group_id_2, generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, -1,
+                    topics_2, unknown_6,
+                ), pos + 1
             if 2 <= version <= 7:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -337,10 +371,16 @@ class OffsetCommitRequest(Message, gc=False):
                         else:
                             committed_metadata_3 = None
                             pos += 2
-                        partitions_3.append(OffsetCommitRequestPartition(partition_index_3, committed_offset_3, committed_leader_epoch_3, committed_metadata_3))
+                        partitions_3.append(OffsetCommitRequestPartition(
+                            partition_index_3, committed_offset_3, committed_leader_epoch_3,
+                            committed_metadata_3,
+                        ))
                     topics_3.append(OffsetCommitRequestTopic(name_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return OffsetCommitRequest(group_id_3, generation_id_or_member_epoch_3, member_id_3, group_instance_id_3, retention_time_ms, topics_3), pos
+                    return OffsetCommitRequest(
+                        group_id_3, generation_id_or_member_epoch_3, member_id_3, group_instance_id_3,
+                        retention_time_ms, topics_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -361,11 +401,25 @@ class OffsetCommitRequest(Message, gc=False):
                     group_instance_id_size = len(group_instance_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id_or_member_epoch, member_id_size) if member_id_size < 128 else _write_i(self.generation_id_or_member_epoch) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    _write_iB(self.generation_id_or_member_epoch, member_id_size)
+                    if member_id_size < 128
+                    else _write_i(self.generation_id_or_member_epoch) + string_size(member_id_size),
+                    member_id_raw,
+                    SIZES[group_instance_id_size]
+                    if group_instance_id_size < 128
+                    else string_size(group_instance_id_size),
+                    group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.committed_metadata is None:
                             committed_metadata_raw = b""
@@ -376,7 +430,18 @@ class OffsetCommitRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iqiB(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch, committed_metadata_size) if committed_metadata_size < 128 else _write_iqi(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch) + string_size(committed_metadata_size), committed_metadata_raw, SIZES[tags], section)
+                        out += (
+                            _write_iqiB(
+                                item_2.partition_index, item_2.committed_offset,
+                                item_2.committed_leader_epoch, committed_metadata_size,
+                            )
+                            if committed_metadata_size < 128
+                            else _write_iqi(
+                                item_2.partition_index, item_2.committed_offset,
+                                item_2.committed_leader_epoch,
+                            ) + string_size(committed_metadata_size),
+                            committed_metadata_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -399,13 +464,28 @@ class OffsetCommitRequest(Message, gc=False):
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_iB(self.generation_id_or_member_epoch, member_id_size_2) if member_id_size_2 < 128 else _write_i(self.generation_id_or_member_epoch) + string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    _write_iB(self.generation_id_or_member_epoch, member_id_size_2)
+                    if member_id_size_2 < 128
+                    else _write_i(self.generation_id_or_member_epoch) + string_size(member_id_size_2),
+                    member_id_raw_2,
+                    SIZES[group_instance_id_size_2]
+                    if group_instance_id_size_2 < 128
+                    else string_size(group_instance_id_size_2),
+                    group_instance_id_raw_2,
+                    SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                )
                 for item_3 in topics_2:
                     name_raw = item_3.name.encode()
                     name_size = len(name_raw) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         if item_4.committed_metadata is None:
                             committed_metadata_raw_2 = b""
@@ -416,7 +496,18 @@ class OffsetCommitRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_iqiB(item_4.partition_index, item_4.committed_offset, item_4.committed_leader_epoch, committed_metadata_size_2) if committed_metadata_size_2 < 128 else _write_iqi(item_4.partition_index, item_4.committed_offset, item_4.committed_leader_epoch) + string_size(committed_metadata_size_2), committed_metadata_raw_2, SIZES[tags_4], section_4)
+                        out += (
+                            _write_iqiB(
+                                item_4.partition_index, item_4.committed_offset,
+                                item_4.committed_leader_epoch, committed_metadata_size_2,
+                            )
+                            if committed_metadata_size_2 < 128
+                            else _write_iqi(
+                                item_4.partition_index, item_4.committed_offset,
+                                item_4.committed_leader_epoch,
+                            ) + string_size(committed_metadata_size_2),
+                            committed_metadata_raw_2, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -433,7 +524,10 @@ class OffsetCommitRequest(Message, gc=False):
                 group_id_size_3 = len(group_id_raw_3)
                 member_id_raw_3 = self.member_id.encode()
                 member_id_size_3 = len(member_id_raw_3)
-                out += (_write_h(group_id_size_3), group_id_raw_3, _write_ih(self.generation_id_or_member_epoch, member_id_size_3), member_id_raw_3)
+                out += (
+                    _write_h(group_id_size_3), group_id_raw_3,
+                    _write_ih(self.generation_id_or_member_epoch, member_id_size_3), member_id_raw_3,
+                )
                 if version >= 7:
                     if self.group_instance_id is None:
                         group_instance_id_raw_3 = b""
@@ -460,7 +554,11 @@ class OffsetCommitRequest(Message, gc=False):
                             committed_metadata_size_3 = len(committed_metadata_raw_3)
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_iq(item_6.partition_index, item_6.committed_offset), _write_i(item_6.committed_leader_epoch) if version >= 6 else b"", _write_h(committed_metadata_size_3), committed_metadata_raw_3)
+                        out += (
+                            _write_iq(item_6.partition_index, item_6.committed_offset),
+                            _write_i(item_6.committed_leader_epoch) if version >= 6 else b"",
+                            _write_h(committed_metadata_size_3), committed_metadata_raw_3,
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

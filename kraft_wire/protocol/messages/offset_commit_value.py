@@ -100,7 +100,9 @@ class OffsetCommitValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown)
+                    return OffsetCommitValue(
+                        offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown,
+                    )
             if version == 3:
                 offset_2, leader_epoch_2, size = _read_qih(data, 0)
                 if size >= 0:
@@ -110,7 +112,9 @@ class OffsetCommitValue(Message, gc=False):
                 else:
                     refuse()
                 commit_timestamp_2, = _read_q(data, pos)
-                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO)
+                return OffsetCommitValue(
+                    offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO,
+                )
             if 0 <= version <= 2:
                 offset_3, size = _read_qh(data, 0)
                 if size >= 0:
@@ -127,7 +131,9 @@ class OffsetCommitValue(Message, gc=False):
                     pos += 8
                 else:
                     expire_timestamp = -1
-                return OffsetCommitValue(offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO)
+                return OffsetCommitValue(
+                    offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -173,7 +179,9 @@ class OffsetCommitValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return OffsetCommitValue(offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown), pos
+                    return OffsetCommitValue(
+                        offset, leader_epoch, metadata, commit_timestamp, -1, topic_id, unknown,
+                    ), pos
             if version == 3:
                 offset_2, leader_epoch_2, size = _read_qih(data, pos)
                 if size >= 0:
@@ -183,7 +191,9 @@ class OffsetCommitValue(Message, gc=False):
                 else:
                     refuse()
                 commit_timestamp_2, = _read_q(data, pos)
-                return OffsetCommitValue(offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO), pos + 8
+                return OffsetCommitValue(
+                    offset_2, leader_epoch_2, metadata_2, commit_timestamp_2, -1, Uuid.ZERO,
+                ), pos + 8
             if 0 <= version <= 2:
                 offset_3, size = _read_qh(data, pos)
                 if size >= 0:
@@ -200,7 +210,9 @@ class OffsetCommitValue(Message, gc=False):
                     pos += 8
                 else:
                     expire_timestamp = -1
-                return OffsetCommitValue(offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO), pos
+                return OffsetCommitValue(
+                    offset_3, -1, metadata_3, commit_timestamp_3, expire_timestamp, Uuid.ZERO,
+                ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -217,19 +229,30 @@ class OffsetCommitValue(Message, gc=False):
                     if self.topic_id != Uuid.ZERO:
                         known.append((0, _write_16s(self.topic_id)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_qiB(self.offset, self.leader_epoch, metadata_size) if metadata_size < 128 else _write_qi(self.offset, self.leader_epoch) + string_size(metadata_size), metadata_raw, _write_qB(self.commit_timestamp, tags), section))
+                return b"".join((
+                    _write_qiB(self.offset, self.leader_epoch, metadata_size)
+                    if metadata_size < 128
+                    else _write_qi(self.offset, self.leader_epoch) + string_size(metadata_size),
+                    metadata_raw, _write_qB(self.commit_timestamp, tags), section,
+                ))
             if version == 3:
                 metadata_raw_2 = self.metadata.encode()
                 metadata_size_2 = len(metadata_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_qih(self.offset, self.leader_epoch, metadata_size_2), metadata_raw_2, _write_q(self.commit_timestamp)))
+                return b"".join((
+                    _write_qih(self.offset, self.leader_epoch, metadata_size_2), metadata_raw_2,
+                    _write_q(self.commit_timestamp),
+                ))
             if 0 <= version <= 2:
                 metadata_raw_3 = self.metadata.encode()
                 metadata_size_3 = len(metadata_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_qh(self.offset, metadata_size_3), metadata_raw_3, _write_q(self.commit_timestamp), _write_q(self.expire_timestamp) if version == 1 else b""))
+                return b"".join((
+                    _write_qh(self.offset, metadata_size_3), metadata_raw_3, _write_q(self.commit_timestamp),
+                    _write_q(self.expire_timestamp) if version == 1 else b"",
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, check_count, long_array, long_rounds, long_string, read_numbers,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -72,7 +77,10 @@ class OffsetFetchRequestGroup(Structure, gc=False):
         Field('group_id', 'groupId', 'string', (8, 10), flexible_from=6),
         Field('member_id', 'memberId', 'string', (9, 10), nullable=(9, 10), flexible_from=6, ignorable=True),
         Field('member_epoch', 'memberEpoch', 'int32', (9, 10), flexible_from=6, ignorable=True),
-        Field('topics', 'topics', 'struct', (8, 10), array=True, struct=OffsetFetchRequestTopics, nullable=(8, 10), flexible_from=6),
+        Field(
+            'topics', 'topics', 'struct', (8, 10), array=True, struct=OffsetFetchRequestTopics,
+            nullable=(8, 10), flexible_from=6,
+        ),
     )
 
     group_id: str = ''
@@ -97,8 +105,14 @@ class OffsetFetchRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (1, 7), flexible_from=6),
-        Field('topics', 'topics', 'struct', (1, 7), array=True, struct=OffsetFetchRequestTopic, nullable=(2, 7), flexible_from=6),
-        Field('groups', 'groups', 'struct', (8, 10), array=True, struct=OffsetFetchRequestGroup, flexible_from=6),
+        Field(
+            'topics', 'topics', 'struct', (1, 7), array=True, struct=OffsetFetchRequestTopic, nullable=(2, 7),
+            flexible_from=6,
+        ),
+        Field(
+            'groups', 'groups', 'struct', (8, 10), array=True, struct=OffsetFetchRequestGroup,
+            flexible_from=6,
+        ),
         Field('require_stable', 'requireStable', 'bool', (7, 10), flexible_from=6),
     )
 
@@ -170,14 +184,18 @@ class OffsetFetchRequest(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topics.append(OffsetFetchRequestTopics('', as_uuid(Uuid, topic_id), partition_indexes, unknown))
+                            topics.append(OffsetFetchRequestTopics(
+                                '', as_uuid(Uuid, topic_id), partition_indexes, unknown,
+                            ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    groups.append(OffsetFetchRequestGroup(group_id, member_id, member_epoch, topics, unknown_2))
+                    groups.append(OffsetFetchRequestGroup(
+                        group_id, member_id, member_epoch, topics, unknown_2,
+                    ))
                 require_stable, tags = _read_tB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -299,14 +317,18 @@ class OffsetFetchRequest(Message, gc=False):
                                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                topics_3.append(OffsetFetchRequestTopics(name_2, Uuid.ZERO, partition_indexes_3, unknown_5))
+                                topics_3.append(OffsetFetchRequestTopics(
+                                    name_2, Uuid.ZERO, partition_indexes_3, unknown_5,
+                                ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        groups_2.append(OffsetFetchRequestGroup(group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6))
+                        groups_2.append(OffsetFetchRequestGroup(
+                            group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6,
+                        ))
                 else:
                     groups_2 = []
                 require_stable_2: bool
@@ -320,7 +342,9 @@ class OffsetFetchRequest(Message, gc=False):
                 if tags:
                     unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetFetchRequest(group_id_2, topics_2, groups_2, require_stable_2, unknown_7), pos + 1
+                return OffsetFetchRequest(
+                    group_id_2, topics_2, groups_2, require_stable_2, unknown_7,
+                ), pos + 1
             if 1 <= version <= 5:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -380,14 +404,28 @@ class OffsetFetchRequest(Message, gc=False):
                         topics, topics_size = [], 0
                     else:
                         topics_size = len(topics) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(item.member_epoch, topics_size) if topics_size < 128 else _write_i(item.member_epoch) + uvarint(topics_size))
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                        member_id_raw,
+                        _write_iB(item.member_epoch, topics_size)
+                        if topics_size < 128
+                        else _write_i(item.member_epoch) + uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         partition_indexes = item_2.partition_indexes
                         partition_indexes_size = len(partition_indexes) + 1
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_16s(item_2.topic_id), _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
+                        out += (
+                            _write_16s(item_2.topic_id),
+                            _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
+                            if partition_indexes_size < SHORT
+                            else write_long_array(partition_indexes, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -414,7 +452,11 @@ class OffsetFetchRequest(Message, gc=False):
                         topics_2, topics_size_2 = [], 0
                     else:
                         topics_size_2 = len(topics_2) + 1
-                    out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                    out += (
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                    )
                     for item_3 in topics_2:
                         name_raw = item_3.name.encode()
                         name_size = len(name_raw) + 1
@@ -423,7 +465,15 @@ class OffsetFetchRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size_2](partition_indexes_size_2, *partition_indexes_2) if partition_indexes_size_2 < SHORT else write_long_array(partition_indexes_2, "i"), SIZES[tags_4], section_4)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_array_i[partition_indexes_size_2](
+                                partition_indexes_size_2, *partition_indexes_2,
+                            )
+                            if partition_indexes_size_2 < SHORT
+                            else write_long_array(partition_indexes_2, "i"),
+                            SIZES[tags_4], section_4,
+                        )
                 if version >= 8:
                     groups_2 = self.groups
                     groups_size_2 = len(groups_2) + 1
@@ -431,7 +481,10 @@ class OffsetFetchRequest(Message, gc=False):
                     for item_4 in groups_2:
                         group_id_raw_3 = item_4.group_id.encode()
                         group_id_size_3 = len(group_id_raw_3) + 1
-                        out += (SIZES[group_id_size_3] if group_id_size_3 < 128 else string_size(group_id_size_3), group_id_raw_3)
+                        out += (
+                            SIZES[group_id_size_3] if group_id_size_3 < 128 else string_size(group_id_size_3),
+                            group_id_raw_3,
+                        )
                         if version >= 9:
                             if item_4.member_id is None:
                                 member_id_raw_2 = b""
@@ -439,7 +492,12 @@ class OffsetFetchRequest(Message, gc=False):
                             else:
                                 member_id_raw_2 = item_4.member_id.encode()
                                 member_id_size_2 = len(member_id_raw_2) + 1
-                            out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_i(item_4.member_epoch))
+                            out += (
+                                SIZES[member_id_size_2]
+                                if member_id_size_2 < 128
+                                else string_size(member_id_size_2),
+                                member_id_raw_2, _write_i(item_4.member_epoch),
+                            )
                         topics_3 = item_4.topics
                         if topics_3 is None:
                             topics_3, topics_size_3 = [], 0
@@ -454,7 +512,16 @@ class OffsetFetchRequest(Message, gc=False):
                             tags_5, section_5 = 0, b""
                             if item_5.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
-                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partition_indexes_size_3](partition_indexes_size_3, *partition_indexes_3) if partition_indexes_size_3 < SHORT else write_long_array(partition_indexes_3, "i"), SIZES[tags_5], section_5)
+                            out += (
+                                SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                name_raw_2,
+                                _write_array_i[partition_indexes_size_3](
+                                    partition_indexes_size_3, *partition_indexes_3,
+                                )
+                                if partition_indexes_size_3 < SHORT
+                                else write_long_array(partition_indexes_3, "i"),
+                                SIZES[tags_5], section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -39,7 +41,10 @@ class OffsetFetchResponsePartition(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (1, 7), flexible_from=6),
         Field('committed_offset', 'committedOffset', 'int64', (1, 7), flexible_from=6),
-        Field('committed_leader_epoch', 'committedLeaderEpoch', 'int32', (5, 7), flexible_from=6, ignorable=True),
+        Field(
+            'committed_leader_epoch', 'committedLeaderEpoch', 'int32', (5, 7), flexible_from=6,
+            ignorable=True,
+        ),
         Field('metadata', 'metadata', 'string', (1, 7), nullable=(1, 7), flexible_from=6),
         Field('error_code', 'errorCode', 'int16', (1, 7), flexible_from=6),
     )
@@ -63,7 +68,10 @@ class OffsetFetchResponseTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (1, 7), flexible_from=6),
-        Field('partitions', 'partitions', 'struct', (1, 7), array=True, struct=OffsetFetchResponsePartition, flexible_from=6),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 7), array=True, struct=OffsetFetchResponsePartition,
+            flexible_from=6,
+        ),
     )
 
     name: str = ''
@@ -80,7 +88,10 @@ class OffsetFetchResponsePartitions(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (8, 10), flexible_from=6),
         Field('committed_offset', 'committedOffset', 'int64', (8, 10), flexible_from=6),
-        Field('committed_leader_epoch', 'committedLeaderEpoch', 'int32', (8, 10), flexible_from=6, ignorable=True),
+        Field(
+            'committed_leader_epoch', 'committedLeaderEpoch', 'int32', (8, 10), flexible_from=6,
+            ignorable=True,
+        ),
         Field('metadata', 'metadata', 'string', (8, 10), nullable=(8, 10), flexible_from=6),
         Field('error_code', 'errorCode', 'int16', (8, 10), flexible_from=6),
     )
@@ -105,7 +116,10 @@ class OffsetFetchResponseTopics(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (8, 9), flexible_from=6, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (10, 10), flexible_from=6, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (8, 10), array=True, struct=OffsetFetchResponsePartitions, flexible_from=6),
+        Field(
+            'partitions', 'partitions', 'struct', (8, 10), array=True, struct=OffsetFetchResponsePartitions,
+            flexible_from=6,
+        ),
     )
 
     name: str = ''
@@ -123,7 +137,10 @@ class OffsetFetchResponseGroup(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_id', 'groupId', 'string', (8, 10), flexible_from=6),
-        Field('topics', 'topics', 'struct', (8, 10), array=True, struct=OffsetFetchResponseTopics, flexible_from=6),
+        Field(
+            'topics', 'topics', 'struct', (8, 10), array=True, struct=OffsetFetchResponseTopics,
+            flexible_from=6,
+        ),
         Field('error_code', 'errorCode', 'int16', (8, 10), flexible_from=6),
     )
 
@@ -147,9 +164,15 @@ class OffsetFetchResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 6
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (3, 10), flexible_from=6, ignorable=True),
-        Field('topics', 'topics', 'struct', (1, 7), array=True, struct=OffsetFetchResponseTopic, flexible_from=6),
+        Field(
+            'topics', 'topics', 'struct', (1, 7), array=True, struct=OffsetFetchResponseTopic,
+            flexible_from=6,
+        ),
         Field('error_code', 'errorCode', 'int16', (2, 7), flexible_from=6, ignorable=True),
-        Field('groups', 'groups', 'struct', (8, 10), array=True, struct=OffsetFetchResponseGroup, flexible_from=6),
+        Field(
+            'groups', 'groups', 'struct', (8, 10), array=True, struct=OffsetFetchResponseGroup,
+            flexible_from=6,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -201,7 +224,9 @@ class OffsetFetchResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions = []
                         for _ in rounds:
-                            partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(data, pos)
+                            partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
+                                data, pos,
+                            )
                             metadata: str | None
                             if 0 < size < 128:
                                 end = pos + 16 + size
@@ -218,14 +243,19 @@ class OffsetFetchResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 3, tags)
                                 pos -= 3
                             pos += 3
-                            partitions.append(OffsetFetchResponsePartitions(partition_index, committed_offset, committed_leader_epoch, metadata, error_code, unknown))
+                            partitions.append(OffsetFetchResponsePartitions(
+                                partition_index, committed_offset, committed_leader_epoch, metadata,
+                                error_code, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(OffsetFetchResponseTopics('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                        topics.append(OffsetFetchResponseTopics(
+                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                        ))
                     error_code_2, tags = _read_hB(data, pos)
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -269,7 +299,9 @@ class OffsetFetchResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         partitions_2 = []
                         for _ in rounds:
-                            partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(data, pos)
+                            partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
+                                data, pos,
+                            )
                             metadata_2: str | None
                             if 0 < size < 128:
                                 end = pos + 16 + size
@@ -286,7 +318,10 @@ class OffsetFetchResponse(Message, gc=False):
                                 unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
                                 pos -= 3
                             pos += 3
-                            partitions_2.append(OffsetFetchResponsePartition(partition_index_2, committed_offset_2, committed_leader_epoch_2, metadata_2, error_code_4, unknown_5))
+                            partitions_2.append(OffsetFetchResponsePartition(
+                                partition_index_2, committed_offset_2, committed_leader_epoch_2, metadata_2,
+                                error_code_4, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
@@ -341,7 +376,9 @@ class OffsetFetchResponse(Message, gc=False):
                                 rounds, pos = long_rounds(data, pos, size)
                             partitions_3 = []
                             for _ in rounds:
-                                partition_index_3, committed_offset_3, committed_leader_epoch_3, size = _read_iqiB(data, pos)
+                                partition_index_3, committed_offset_3, committed_leader_epoch_3, size = _read_iqiB(
+                                    data, pos,
+                                )
                                 metadata_3: str | None
                                 if 0 < size < 128:
                                     end = pos + 16 + size
@@ -358,21 +395,28 @@ class OffsetFetchResponse(Message, gc=False):
                                     unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
                                     pos -= 3
                                 pos += 3
-                                partitions_3.append(OffsetFetchResponsePartitions(partition_index_3, committed_offset_3, committed_leader_epoch_3, metadata_3, error_code_5, unknown_7))
+                                partitions_3.append(OffsetFetchResponsePartitions(
+                                    partition_index_3, committed_offset_3, committed_leader_epoch_3,
+                                    metadata_3, error_code_5, unknown_7,
+                                ))
                             tags = data[pos]
                             unknown_8: UnknownTags = ()
                             if tags:
                                 unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topics_3.append(OffsetFetchResponseTopics(name_2, Uuid.ZERO, partitions_3, unknown_8))
+                            topics_3.append(OffsetFetchResponseTopics(
+                                name_2, Uuid.ZERO, partitions_3, unknown_8,
+                            ))
                         error_code_6, tags = _read_hB(data, pos)
                         unknown_9: UnknownTags = ()
                         if tags:
                             unknown_9, pos = read_unknown_tags(data, pos + 3, tags)
                             pos -= 3
                         pos += 3
-                        groups_2.append(OffsetFetchResponseGroup(group_id_2, topics_3, error_code_6, unknown_9))
+                        groups_2.append(OffsetFetchResponseGroup(
+                            group_id_2, topics_3, error_code_6, unknown_9,
+                        ))
                 else:
                     groups_2 = []
                 tags = data[pos]
@@ -380,7 +424,9 @@ class OffsetFetchResponse(Message, gc=False):
                 if tags:
                     unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return OffsetFetchResponse(throttle_time_ms_2, topics_2, error_code_3, groups_2, unknown_10), pos + 1
+                return OffsetFetchResponse(
+                    throttle_time_ms_2, topics_2, error_code_3, groups_2, unknown_10,
+                ), pos + 1
             if 1 <= version <= 5:
                 throttle_time_ms_3: int
                 if version >= 3:
@@ -426,7 +472,10 @@ class OffsetFetchResponse(Message, gc=False):
                             pos += 2
                         error_code_7, = _read_h(data, pos)
                         pos += 2
-                        partitions_4.append(OffsetFetchResponsePartition(partition_index_4, committed_offset_4, committed_leader_epoch_4, metadata_4, error_code_7))
+                        partitions_4.append(OffsetFetchResponsePartition(
+                            partition_index_4, committed_offset_4, committed_leader_epoch_4, metadata_4,
+                            error_code_7,
+                        ))
                     topics_4.append(OffsetFetchResponseTopic(name_3, partitions_4))
                 error_code_8: int
                 if version >= 2:
@@ -447,17 +496,28 @@ class OffsetFetchResponse(Message, gc=False):
                     refuse()
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                    out += (
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                    )
                     for item_2 in topics:
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out.append(_write_16sB(item_2.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item_2.topic_id) + uvarint(partitions_size))
+                        out.append(
+                            _write_16sB(item_2.topic_id, partitions_size)
+                            if partitions_size < 128
+                            else _write_16s(item_2.topic_id) + uvarint(partitions_size)
+                        )
                         for item_3 in partitions:
                             if item_3.metadata is None:
                                 metadata_raw = b""
@@ -468,7 +528,18 @@ class OffsetFetchResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iqiB(item_3.partition_index, item_3.committed_offset, item_3.committed_leader_epoch, metadata_size) if metadata_size < 128 else _write_iqi(item_3.partition_index, item_3.committed_offset, item_3.committed_leader_epoch) + string_size(metadata_size), metadata_raw, _write_hB(item_3.error_code, tags), section)
+                            out += (
+                                _write_iqiB(
+                                    item_3.partition_index, item_3.committed_offset,
+                                    item_3.committed_leader_epoch, metadata_size,
+                                )
+                                if metadata_size < 128
+                                else _write_iqi(
+                                    item_3.partition_index, item_3.committed_offset,
+                                    item_3.committed_leader_epoch,
+                                ) + string_size(metadata_size),
+                                metadata_raw, _write_hB(item_3.error_code, tags), section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -497,7 +568,12 @@ class OffsetFetchResponse(Message, gc=False):
                         name_size = len(name_raw) + 1
                         partitions_2 = item_4.partitions
                         partitions_size_2 = len(partitions_2) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[partitions_size_2]
+                            if partitions_size_2 < 128
+                            else uvarint(partitions_size_2),
+                        )
                         for item_5 in partitions_2:
                             if item_5.metadata is None:
                                 metadata_raw_2 = b""
@@ -508,7 +584,18 @@ class OffsetFetchResponse(Message, gc=False):
                             tags_5, section_5 = 0, b""
                             if item_5.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
-                            out += (_write_iqiB(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch, metadata_size_2) if metadata_size_2 < 128 else _write_iqi(item_5.partition_index, item_5.committed_offset, item_5.committed_leader_epoch) + string_size(metadata_size_2), metadata_raw_2, _write_hB(item_5.error_code, tags_5), section_5)
+                            out += (
+                                _write_iqiB(
+                                    item_5.partition_index, item_5.committed_offset,
+                                    item_5.committed_leader_epoch, metadata_size_2,
+                                )
+                                if metadata_size_2 < 128
+                                else _write_iqi(
+                                    item_5.partition_index, item_5.committed_offset,
+                                    item_5.committed_leader_epoch,
+                                ) + string_size(metadata_size_2),
+                                metadata_raw_2, _write_hB(item_5.error_code, tags_5), section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
@@ -523,13 +610,23 @@ class OffsetFetchResponse(Message, gc=False):
                         group_id_size_2 = len(group_id_raw_2) + 1
                         topics_3 = item_6.topics
                         topics_size_3 = len(topics_3) + 1
-                        out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_3] if topics_size_3 < 128 else uvarint(topics_size_3))
+                        out += (
+                            SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                            group_id_raw_2,
+                            SIZES[topics_size_3] if topics_size_3 < 128 else uvarint(topics_size_3),
+                        )
                         for item_7 in topics_3:
                             name_raw_2 = item_7.name.encode()
                             name_size_2 = len(name_raw_2) + 1
                             partitions_3 = item_7.partitions
                             partitions_size_3 = len(partitions_3) + 1
-                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, SIZES[partitions_size_3] if partitions_size_3 < 128 else uvarint(partitions_size_3))
+                            out += (
+                                SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                name_raw_2,
+                                SIZES[partitions_size_3]
+                                if partitions_size_3 < 128
+                                else uvarint(partitions_size_3),
+                            )
                             for item_8 in partitions_3:
                                 if item_8.metadata is None:
                                     metadata_raw_3 = b""
@@ -540,7 +637,18 @@ class OffsetFetchResponse(Message, gc=False):
                                 tags_7, section_7 = 0, b""
                                 if item_8.unknown_tagged_fields:
                                     tags_7, section_7 = write_tags((), item_8.unknown_tagged_fields)
-                                out += (_write_iqiB(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch, metadata_size_3) if metadata_size_3 < 128 else _write_iqi(item_8.partition_index, item_8.committed_offset, item_8.committed_leader_epoch) + string_size(metadata_size_3), metadata_raw_3, _write_hB(item_8.error_code, tags_7), section_7)
+                                out += (
+                                    _write_iqiB(
+                                        item_8.partition_index, item_8.committed_offset,
+                                        item_8.committed_leader_epoch, metadata_size_3,
+                                    )
+                                    if metadata_size_3 < 128
+                                    else _write_iqi(
+                                        item_8.partition_index, item_8.committed_offset,
+                                        item_8.committed_leader_epoch,
+                                    ) + string_size(metadata_size_3),
+                                    metadata_raw_3, _write_hB(item_8.error_code, tags_7), section_7,
+                                )
                             tags_8, section_8 = 0, b""
                             if item_7.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
@@ -575,7 +683,11 @@ class OffsetFetchResponse(Message, gc=False):
                             metadata_size_4 = len(metadata_raw_4)
                         if item_10.unknown_tagged_fields:
                             refuse()
-                        out += (_write_iq(item_10.partition_index, item_10.committed_offset), _write_i(item_10.committed_leader_epoch) if version >= 5 else b"", _write_h(metadata_size_4), metadata_raw_4, _write_h(item_10.error_code))
+                        out += (
+                            _write_iq(item_10.partition_index, item_10.committed_offset),
+                            _write_i(item_10.committed_leader_epoch) if version >= 5 else b"",
+                            _write_h(metadata_size_4), metadata_raw_4, _write_h(item_10.error_code),
+                        )
                     if item_9.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,7 +54,10 @@ class OffsetForLeaderTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic', 'topic', 'string', (2, 4), flexible_from=4),
-        Field('partitions', 'partitions', 'struct', (2, 4), array=True, struct=OffsetForLeaderPartition, flexible_from=4),
+        Field(
+            'partitions', 'partitions', 'struct', (2, 4), array=True, struct=OffsetForLeaderPartition,
+            flexible_from=4,
+        ),
     )
 
     topic: str = ''
@@ -118,7 +123,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 13, tags)
                             pos -= 13
                         pos += 13
-                        partitions.append(OffsetForLeaderPartition(partition, current_leader_epoch, leader_epoch, unknown))
+                        partitions.append(OffsetForLeaderPartition(
+                            partition, current_leader_epoch, leader_epoch, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -154,7 +161,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     for _ in rounds:
                         partition_2, current_leader_epoch_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
-                        partitions_2.append(OffsetForLeaderPartition(partition_2, current_leader_epoch_2, leader_epoch_2))
+                        partitions_2.append(OffsetForLeaderPartition(
+                            partition_2, current_leader_epoch_2, leader_epoch_2,
+                        ))
                     topics_2.append(OffsetForLeaderTopic(topic_2, partitions_2))
                 return OffsetForLeaderEpochRequest(replica_id_2, topics_2), pos
             if version == 2:
@@ -179,7 +188,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     for _ in rounds:
                         partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(data, pos)
                         pos += 12
-                        partitions_3.append(OffsetForLeaderPartition(partition_3, current_leader_epoch_3, leader_epoch_3))
+                        partitions_3.append(OffsetForLeaderPartition(
+                            partition_3, current_leader_epoch_3, leader_epoch_3,
+                        ))
                     topics_3.append(OffsetForLeaderTopic(topic_3, partitions_3))
                 return OffsetForLeaderEpochRequest(-2, topics_3), pos
         except DECODE_FAULTS:
@@ -192,18 +203,30 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
             if version == 4:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.replica_id, topics_size) if topics_size < 128 else _write_i(self.replica_id) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.replica_id, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.replica_id) + uvarint(topics_size)
+                )
                 for item in topics:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iiiB(item_2.partition, item_2.current_leader_epoch, item_2.leader_epoch, tags), section)
+                        out += (
+                            _write_iiiB(
+                                item_2.partition, item_2.current_leader_epoch, item_2.leader_epoch, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -226,7 +249,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     for item_4 in partitions_2:
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_iii(item_4.partition, item_4.current_leader_epoch, item_4.leader_epoch))
+                        out.append(_write_iii(
+                            item_4.partition, item_4.current_leader_epoch, item_4.leader_epoch,
+                        ))
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:
@@ -245,7 +270,9 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     for item_6 in partitions_3:
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_iii(item_6.partition, item_6.current_leader_epoch, item_6.leader_epoch))
+                        out.append(_write_iii(
+                            item_6.partition, item_6.current_leader_epoch, item_6.leader_epoch,
+                        ))
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

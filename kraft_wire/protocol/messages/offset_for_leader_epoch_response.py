@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -55,7 +57,9 @@ class OffsetForLeaderTopicResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic', 'topic', 'string', (2, 4), flexible_from=4),
-        Field('partitions', 'partitions', 'struct', (2, 4), array=True, struct=EpochEndOffset, flexible_from=4),
+        Field(
+            'partitions', 'partitions', 'struct', (2, 4), array=True, struct=EpochEndOffset, flexible_from=4,
+        ),
     )
 
     topic: str = ''
@@ -76,7 +80,10 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 4
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (2, 4), flexible_from=4, ignorable=True),
-        Field('topics', 'topics', 'struct', (2, 4), array=True, struct=OffsetForLeaderTopicResult, flexible_from=4),
+        Field(
+            'topics', 'topics', 'struct', (2, 4), array=True, struct=OffsetForLeaderTopicResult,
+            flexible_from=4,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -121,7 +128,9 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 19, tags)
                             pos -= 19
                         pos += 19
-                        partitions.append(EpochEndOffset(error_code, partition, leader_epoch, end_offset, unknown))
+                        partitions.append(EpochEndOffset(
+                            error_code, partition, leader_epoch, end_offset, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -157,7 +166,9 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     for _ in rounds:
                         error_code_2, partition_2, leader_epoch_2, end_offset_2 = _read_hiiq(data, pos)
                         pos += 18
-                        partitions_2.append(EpochEndOffset(error_code_2, partition_2, leader_epoch_2, end_offset_2))
+                        partitions_2.append(EpochEndOffset(
+                            error_code_2, partition_2, leader_epoch_2, end_offset_2,
+                        ))
                     topics_2.append(OffsetForLeaderTopicResult(topic_2, partitions_2))
                 return OffsetForLeaderEpochResponse(throttle_time_ms_2, topics_2), pos
         except DECODE_FAULTS:
@@ -170,18 +181,31 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
             if version == 4:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_hiiqB(item_2.error_code, item_2.partition, item_2.leader_epoch, item_2.end_offset, tags), section)
+                        out += (
+                            _write_hiiqB(
+                                item_2.error_code, item_2.partition, item_2.leader_epoch, item_2.end_offset,
+                                tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -204,7 +228,9 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     for item_4 in partitions_2:
                         if item_4.unknown_tagged_fields:
                             refuse()
-                        out.append(_write_hiiq(item_4.error_code, item_4.partition, item_4.leader_epoch, item_4.end_offset))
+                        out.append(_write_hiiq(
+                            item_4.error_code, item_4.partition, item_4.leader_epoch, item_4.end_offset,
+                        ))
                     if item_3.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

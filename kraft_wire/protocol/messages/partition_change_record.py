@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse
+from kraft_wire.protocol.fast_read import (
+    SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse,
+)
 from kraft_wire.protocol.fast_write import array_writers, write_compact_uuids, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -35,15 +37,38 @@ class PartitionChangeRecord(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_id', 'partitionId', 'int32', (0, 2), flexible_from=0),
         Field('topic_id', 'topicId', 'uuid', (0, 2), flexible_from=0),
-        Field('isr', 'isr', 'int32', (0, 2), array=True, nullable=(0, 2), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'isr', 'isr', 'int32', (0, 2), array=True, nullable=(0, 2), tag=0, tagged_from=0, flexible_from=0,
+        ),
         Field('leader', 'leader', 'int32', (0, 2), tag=1, tagged_from=0, flexible_from=0),
-        Field('replicas', 'replicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=2, tagged_from=0, flexible_from=0),
-        Field('removing_replicas', 'removingReplicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=3, tagged_from=0, flexible_from=0),
-        Field('adding_replicas', 'addingReplicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=4, tagged_from=0, flexible_from=0),
-        Field('leader_recovery_state', 'leaderRecoveryState', 'int8', (0, 2), tag=5, tagged_from=0, flexible_from=0),
-        Field('directories', 'directories', 'uuid', (1, 2), array=True, nullable=(1, 2), tag=8, tagged_from=1, flexible_from=0),
-        Field('eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (2, 2), array=True, nullable=(2, 2), tag=6, tagged_from=2, flexible_from=0),
-        Field('last_known_elr', 'lastKnownElr', 'int32', (2, 2), array=True, nullable=(2, 2), tag=7, tagged_from=2, flexible_from=0),
+        Field(
+            'replicas', 'replicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=2, tagged_from=0,
+            flexible_from=0,
+        ),
+        Field(
+            'removing_replicas', 'removingReplicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=3,
+            tagged_from=0, flexible_from=0,
+        ),
+        Field(
+            'adding_replicas', 'addingReplicas', 'int32', (0, 2), array=True, nullable=(0, 2), tag=4,
+            tagged_from=0, flexible_from=0,
+        ),
+        Field(
+            'leader_recovery_state', 'leaderRecoveryState', 'int8', (0, 2), tag=5, tagged_from=0,
+            flexible_from=0,
+        ),
+        Field(
+            'directories', 'directories', 'uuid', (1, 2), array=True, nullable=(1, 2), tag=8, tagged_from=1,
+            flexible_from=0,
+        ),
+        Field(
+            'eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (2, 2), array=True,
+            nullable=(2, 2), tag=6, tagged_from=2, flexible_from=0,
+        ),
+        Field(
+            'last_known_elr', 'lastKnownElr', 'int32', (2, 2), array=True, nullable=(2, 2), tag=7,
+            tagged_from=2, flexible_from=0,
+        ),
     )
 
     partition_id: int = -1
@@ -197,7 +222,11 @@ class PartitionChangeRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown)
+                    return PartitionChangeRecord(
+                        partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas,
+                        adding_replicas, leader_recovery_state, directories, eligible_leader_replicas,
+                        last_known_elr, unknown,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -330,7 +359,11 @@ class PartitionChangeRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return PartitionChangeRecord(partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas, adding_replicas, leader_recovery_state, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+                    return PartitionChangeRecord(
+                        partition_id, as_uuid(Uuid, topic_id), isr, leader, replicas, removing_replicas,
+                        adding_replicas, leader_recovery_state, directories, eligible_leader_replicas,
+                        last_known_elr, unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -346,36 +379,79 @@ class PartitionChangeRecord(Message, gc=False):
                 if version < 2 and (self.last_known_elr is not None):
                     refuse()
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or self.isr is not None or self.leader != -2 or self.replicas is not None or self.removing_replicas is not None or self.adding_replicas is not None or self.leader_recovery_state != -1 or version >= 2 and (self.eligible_leader_replicas is not None) or version >= 2 and (self.last_known_elr is not None) or version >= 1 and (self.directories is not None):
+                if (
+                    self.unknown_tagged_fields
+                    or self.isr is not None
+                    or self.leader != -2
+                    or self.replicas is not None
+                    or self.removing_replicas is not None
+                    or self.adding_replicas is not None
+                    or self.leader_recovery_state != -1
+                    or version >= 2 and (self.eligible_leader_replicas is not None)
+                    or version >= 2 and (self.last_known_elr is not None)
+                    or version >= 1 and (self.directories is not None)
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.isr is not None:
                         isr = self.isr
                         isr_size = len(isr) + 1
-                        known.append((0, _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i")))
+                        known.append((
+                            0,
+                            _write_array_i[isr_size](isr_size, *isr)
+                            if isr_size < SHORT
+                            else write_long_array(isr, "i"),
+                        ))
                     if self.leader != -2:
                         known.append((1, _write_i(self.leader)))
                     if self.replicas is not None:
                         replicas = self.replicas
                         replicas_size = len(replicas) + 1
-                        known.append((2, _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i")))
+                        known.append((
+                            2,
+                            _write_array_i[replicas_size](replicas_size, *replicas)
+                            if replicas_size < SHORT
+                            else write_long_array(replicas, "i"),
+                        ))
                     if self.removing_replicas is not None:
                         removing_replicas = self.removing_replicas
                         removing_replicas_size = len(removing_replicas) + 1
-                        known.append((3, _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i")))
+                        known.append((
+                            3,
+                            _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas)
+                            if removing_replicas_size < SHORT
+                            else write_long_array(removing_replicas, "i"),
+                        ))
                     if self.adding_replicas is not None:
                         adding_replicas = self.adding_replicas
                         adding_replicas_size = len(adding_replicas) + 1
-                        known.append((4, _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i")))
+                        known.append((
+                            4,
+                            _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas)
+                            if adding_replicas_size < SHORT
+                            else write_long_array(adding_replicas, "i"),
+                        ))
                     if self.leader_recovery_state != -1:
                         known.append((5, _write_b(self.leader_recovery_state)))
                     if version >= 2 and (self.eligible_leader_replicas is not None):
                         eligible_leader_replicas = self.eligible_leader_replicas
                         eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
-                        known.append((6, _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i")))
+                        known.append((
+                            6,
+                            _write_array_i[eligible_leader_replicas_size](
+                                eligible_leader_replicas_size, *eligible_leader_replicas,
+                            )
+                            if eligible_leader_replicas_size < SHORT
+                            else write_long_array(eligible_leader_replicas, "i"),
+                        ))
                     if version >= 2 and (self.last_known_elr is not None):
                         last_known_elr = self.last_known_elr
                         last_known_elr_size = len(last_known_elr) + 1
-                        known.append((7, _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i")))
+                        known.append((
+                            7,
+                            _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr)
+                            if last_known_elr_size < SHORT
+                            else write_long_array(last_known_elr, "i"),
+                        ))
                     if version >= 1 and (self.directories is not None):
                         directories = self.directories
                         known.append((8, write_compact_uuids(directories)))

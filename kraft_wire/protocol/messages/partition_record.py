@@ -6,8 +6,12 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, write_compact_uuids, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    SHORT, array_readers, as_uuid, check_tag_count, long_array, long_tag, read_compact_uuids, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, write_compact_uuids, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
@@ -41,12 +45,21 @@ class PartitionRecord(Message, gc=False):
         Field('removing_replicas', 'removingReplicas', 'int32', (0, 2), array=True, flexible_from=0),
         Field('adding_replicas', 'addingReplicas', 'int32', (0, 2), array=True, flexible_from=0),
         Field('leader', 'leader', 'int32', (0, 2), flexible_from=0),
-        Field('leader_recovery_state', 'leaderRecoveryState', 'int8', (0, 2), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'leader_recovery_state', 'leaderRecoveryState', 'int8', (0, 2), tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 2), flexible_from=0),
         Field('partition_epoch', 'partitionEpoch', 'int32', (0, 2), flexible_from=0),
         Field('directories', 'directories', 'uuid', (1, 2), array=True, flexible_from=0),
-        Field('eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (2, 2), array=True, nullable=(2, 2), tag=1, tagged_from=2, flexible_from=0),
-        Field('last_known_elr', 'lastKnownElr', 'int32', (2, 2), array=True, nullable=(2, 2), tag=2, tagged_from=2, flexible_from=0),
+        Field(
+            'eligible_leader_replicas', 'eligibleLeaderReplicas', 'int32', (2, 2), array=True,
+            nullable=(2, 2), tag=1, tagged_from=2, flexible_from=0,
+        ),
+        Field(
+            'last_known_elr', 'lastKnownElr', 'int32', (2, 2), array=True, nullable=(2, 2), tag=2,
+            tagged_from=2, flexible_from=0,
+        ),
     )
 
     partition_id: int = -1
@@ -174,7 +187,11 @@ class PartitionRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown)
+                    return PartitionRecord(
+                        partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas,
+                        adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch,
+                        directories, eligible_leader_replicas, last_known_elr, unknown,
+                    )
             if version == 0:
                 partition_id_2, topic_id_2, size = _read_i16sB(data, 0)
                 pos = 21
@@ -236,7 +253,11 @@ class PartitionRecord(Message, gc=False):
                     if others_2:
                         unknown_2 = tuple(others_2)
                 if pos <= len(data):
-                    return PartitionRecord(partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2, adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2, (), None, None, unknown_2)
+                    return PartitionRecord(
+                        partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2,
+                        adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2,
+                        partition_epoch_2, (), None, None, unknown_2,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -339,7 +360,11 @@ class PartitionRecord(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return PartitionRecord(partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas, adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch, directories, eligible_leader_replicas, last_known_elr, unknown), pos
+                    return PartitionRecord(
+                        partition_id, as_uuid(Uuid, topic_id), replicas, isr, removing_replicas,
+                        adding_replicas, leader, leader_recovery_state, leader_epoch, partition_epoch,
+                        directories, eligible_leader_replicas, last_known_elr, unknown,
+                    ), pos
             if version == 0:
                 partition_id_2, topic_id_2, size = _read_i16sB(data, pos)
                 pos += 21
@@ -401,7 +426,11 @@ class PartitionRecord(Message, gc=False):
                     if others_2:
                         unknown_2 = tuple(others_2)
                 if pos <= len(data):
-                    return PartitionRecord(partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2, adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2, partition_epoch_2, (), None, None, unknown_2), pos
+                    return PartitionRecord(
+                        partition_id_2, as_uuid(Uuid, topic_id_2), replicas_2, isr_2, removing_replicas_2,
+                        adding_replicas_2, leader_2, leader_recovery_state_2, leader_epoch_2,
+                        partition_epoch_2, (), None, None, unknown_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -424,20 +453,53 @@ class PartitionRecord(Message, gc=False):
                 adding_replicas_size = len(adding_replicas) + 1
                 directories = self.directories
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or self.leader_recovery_state != 0 or version >= 2 and (self.eligible_leader_replicas is not None) or version >= 2 and (self.last_known_elr is not None):
+                if (
+                    self.unknown_tagged_fields
+                    or self.leader_recovery_state != 0
+                    or version >= 2 and (self.eligible_leader_replicas is not None)
+                    or version >= 2 and (self.last_known_elr is not None)
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.leader_recovery_state != 0:
                         known.append((0, _write_b(self.leader_recovery_state)))
                     if version >= 2 and (self.eligible_leader_replicas is not None):
                         eligible_leader_replicas = self.eligible_leader_replicas
                         eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
-                        known.append((1, _write_array_i[eligible_leader_replicas_size](eligible_leader_replicas_size, *eligible_leader_replicas) if eligible_leader_replicas_size < SHORT else write_long_array(eligible_leader_replicas, "i")))
+                        known.append((
+                            1,
+                            _write_array_i[eligible_leader_replicas_size](
+                                eligible_leader_replicas_size, *eligible_leader_replicas,
+                            )
+                            if eligible_leader_replicas_size < SHORT
+                            else write_long_array(eligible_leader_replicas, "i"),
+                        ))
                     if version >= 2 and (self.last_known_elr is not None):
                         last_known_elr = self.last_known_elr
                         last_known_elr_size = len(last_known_elr) + 1
-                        known.append((2, _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr) if last_known_elr_size < SHORT else write_long_array(last_known_elr, "i")))
+                        known.append((
+                            2,
+                            _write_array_i[last_known_elr_size](last_known_elr_size, *last_known_elr)
+                            if last_known_elr_size < SHORT
+                            else write_long_array(last_known_elr, "i"),
+                        ))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
-                return b"".join((_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size](replicas_size, *replicas) if replicas_size < SHORT else write_long_array(replicas, "i"), _write_array_i[isr_size](isr_size, *isr) if isr_size < SHORT else write_long_array(isr, "i"), _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas) if removing_replicas_size < SHORT else write_long_array(removing_replicas, "i"), _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas) if adding_replicas_size < SHORT else write_long_array(adding_replicas, "i"), _write_iii(self.leader, self.leader_epoch, self.partition_epoch), write_compact_uuids(directories), SIZES[tags], section))
+                return b"".join((
+                    _write_i16s(self.partition_id, self.topic_id),
+                    _write_array_i[replicas_size](replicas_size, *replicas)
+                    if replicas_size < SHORT
+                    else write_long_array(replicas, "i"),
+                    _write_array_i[isr_size](isr_size, *isr)
+                    if isr_size < SHORT
+                    else write_long_array(isr, "i"),
+                    _write_array_i[removing_replicas_size](removing_replicas_size, *removing_replicas)
+                    if removing_replicas_size < SHORT
+                    else write_long_array(removing_replicas, "i"),
+                    _write_array_i[adding_replicas_size](adding_replicas_size, *adding_replicas)
+                    if adding_replicas_size < SHORT
+                    else write_long_array(adding_replicas, "i"),
+                    _write_iii(self.leader, self.leader_epoch, self.partition_epoch),
+                    write_compact_uuids(directories), SIZES[tags], section,
+                ))
             if version == 0:
                 if self.directories is None or self.directories:
                     refuse()
@@ -459,7 +521,22 @@ class PartitionRecord(Message, gc=False):
                     if self.leader_recovery_state != 0:
                         known_2.append((0, _write_b(self.leader_recovery_state)))
                     tags_2, section_2 = write_tags(known_2, self.unknown_tagged_fields)
-                return b"".join((_write_i16s(self.partition_id, self.topic_id), _write_array_i[replicas_size_2](replicas_size_2, *replicas_2) if replicas_size_2 < SHORT else write_long_array(replicas_2, "i"), _write_array_i[isr_size_2](isr_size_2, *isr_2) if isr_size_2 < SHORT else write_long_array(isr_2, "i"), _write_array_i[removing_replicas_size_2](removing_replicas_size_2, *removing_replicas_2) if removing_replicas_size_2 < SHORT else write_long_array(removing_replicas_2, "i"), _write_array_i[adding_replicas_size_2](adding_replicas_size_2, *adding_replicas_2) if adding_replicas_size_2 < SHORT else write_long_array(adding_replicas_2, "i"), _write_iiiB(self.leader, self.leader_epoch, self.partition_epoch, tags_2), section_2))
+                return b"".join((
+                    _write_i16s(self.partition_id, self.topic_id),
+                    _write_array_i[replicas_size_2](replicas_size_2, *replicas_2)
+                    if replicas_size_2 < SHORT
+                    else write_long_array(replicas_2, "i"),
+                    _write_array_i[isr_size_2](isr_size_2, *isr_2)
+                    if isr_size_2 < SHORT
+                    else write_long_array(isr_2, "i"),
+                    _write_array_i[removing_replicas_size_2](removing_replicas_size_2, *removing_replicas_2)
+                    if removing_replicas_size_2 < SHORT
+                    else write_long_array(removing_replicas_2, "i"),
+                    _write_array_i[adding_replicas_size_2](adding_replicas_size_2, *adding_replicas_2)
+                    if adding_replicas_size_2 < SHORT
+                    else write_long_array(adding_replicas_2, "i"),
+                    _write_iiiB(self.leader, self.leader_epoch, self.partition_epoch, tags_2), section_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -55,7 +57,10 @@ class TopicProduceData(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (3, 12), flexible_from=9, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (13, 13), flexible_from=9, ignorable=True),
-        Field('partition_data', 'partitionData', 'struct', (3, 13), array=True, struct=PartitionProduceData, flexible_from=9),
+        Field(
+            'partition_data', 'partitionData', 'struct', (3, 13), array=True, struct=PartitionProduceData,
+            flexible_from=9,
+        ),
     )
 
     name: str = ''
@@ -80,7 +85,10 @@ class ProduceRequest(Message, gc=False):
         Field('transactional_id', 'transactionalId', 'string', (3, 13), nullable=(3, 13), flexible_from=9),
         Field('acks', 'acks', 'int16', (3, 13), flexible_from=9),
         Field('timeout_ms', 'timeoutMs', 'int32', (3, 13), flexible_from=9),
-        Field('topic_data', 'topicData', 'struct', (3, 13), array=True, struct=TopicProduceData, flexible_from=9),
+        Field(
+            'topic_data', 'topicData', 'struct', (3, 13), array=True, struct=TopicProduceData,
+            flexible_from=9,
+        ),
     )
 
     transactional_id: str | None = None
@@ -151,7 +159,9 @@ class ProduceRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topic_data.append(TopicProduceData('', as_uuid(Uuid, topic_id), partition_data, unknown_2))
+                    topic_data.append(TopicProduceData(
+                        '', as_uuid(Uuid, topic_id), partition_data, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -225,7 +235,9 @@ class ProduceRequest(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ProduceRequest(transactional_id_2, acks_2, timeout_ms_2, topic_data_2, unknown_6), pos + 1
+                return ProduceRequest(
+                    transactional_id_2, acks_2, timeout_ms_2, topic_data_2, unknown_6,
+                ), pos + 1
             if 3 <= version <= 8:
                 size, = _read_h(data, pos)
                 transactional_id_3: str | None
@@ -284,11 +296,23 @@ class ProduceRequest(Message, gc=False):
                     transactional_id_size = len(transactional_id_raw) + 1
                 topic_data = self.topic_data
                 topic_data_size = len(topic_data) + 1
-                out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, _write_hiB(self.acks, self.timeout_ms, topic_data_size) if topic_data_size < 128 else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size))
+                out += (
+                    SIZES[transactional_id_size]
+                    if transactional_id_size < 128
+                    else string_size(transactional_id_size),
+                    transactional_id_raw,
+                    _write_hiB(self.acks, self.timeout_ms, topic_data_size)
+                    if topic_data_size < 128
+                    else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size),
+                )
                 for item in topic_data:
                     partition_data = item.partition_data
                     partition_data_size = len(partition_data) + 1
-                    out.append(_write_16sB(item.topic_id, partition_data_size) if partition_data_size < 128 else _write_16s(item.topic_id) + uvarint(partition_data_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partition_data_size)
+                        if partition_data_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partition_data_size)
+                    )
                     for item_2 in partition_data:
                         if item_2.records is None:
                             records_raw = b""
@@ -299,7 +323,12 @@ class ProduceRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iB(item_2.index, records_size) if records_size < 128 else _write_i(item_2.index) + uvarint(records_size), records_raw, SIZES[tags], section)
+                        out += (
+                            _write_iB(item_2.index, records_size)
+                            if records_size < 128
+                            else _write_i(item_2.index) + uvarint(records_size),
+                            records_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -318,13 +347,26 @@ class ProduceRequest(Message, gc=False):
                     transactional_id_size_2 = len(transactional_id_raw_2) + 1
                 topic_data_2 = self.topic_data
                 topic_data_size_2 = len(topic_data_2) + 1
-                out += (SIZES[transactional_id_size_2] if transactional_id_size_2 < 128 else string_size(transactional_id_size_2), transactional_id_raw_2, _write_hiB(self.acks, self.timeout_ms, topic_data_size_2) if topic_data_size_2 < 128 else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size_2))
+                out += (
+                    SIZES[transactional_id_size_2]
+                    if transactional_id_size_2 < 128
+                    else string_size(transactional_id_size_2),
+                    transactional_id_raw_2,
+                    _write_hiB(self.acks, self.timeout_ms, topic_data_size_2)
+                    if topic_data_size_2 < 128
+                    else _write_hi(self.acks, self.timeout_ms) + uvarint(topic_data_size_2),
+                )
                 for item_3 in topic_data_2:
                     name_raw = item_3.name.encode()
                     name_size = len(name_raw) + 1
                     partition_data_2 = item_3.partition_data
                     partition_data_size_2 = len(partition_data_2) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partition_data_size_2] if partition_data_size_2 < 128 else uvarint(partition_data_size_2))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partition_data_size_2]
+                        if partition_data_size_2 < 128
+                        else uvarint(partition_data_size_2),
+                    )
                     for item_4 in partition_data_2:
                         if item_4.records is None:
                             records_raw_2 = b""
@@ -335,7 +377,12 @@ class ProduceRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_iB(item_4.index, records_size_2) if records_size_2 < 128 else _write_i(item_4.index) + uvarint(records_size_2), records_raw_2, SIZES[tags_4], section_4)
+                        out += (
+                            _write_iB(item_4.index, records_size_2)
+                            if records_size_2 < 128
+                            else _write_i(item_4.index) + uvarint(records_size_2),
+                            records_raw_2, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -354,7 +401,10 @@ class ProduceRequest(Message, gc=False):
                     transactional_id_size_3 = len(transactional_id_raw_3)
                 topic_data_3 = self.topic_data
                 topic_data_size_3 = len(topic_data_3)
-                out += (_write_h(transactional_id_size_3), transactional_id_raw_3, _write_hii(self.acks, self.timeout_ms, topic_data_size_3))
+                out += (
+                    _write_h(transactional_id_size_3), transactional_id_raw_3,
+                    _write_hii(self.acks, self.timeout_ms, topic_data_size_3),
+                )
                 for item_5 in topic_data_3:
                     name_raw_2 = item_5.name.encode()
                     name_size_2 = len(name_raw_2)

@@ -8,7 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags,
+    refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -44,7 +47,10 @@ class BatchIndexAndErrorMessage(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 9
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('batch_index', 'batchIndex', 'int32', (8, 13), flexible_from=9),
-        Field('batch_index_error_message', 'batchIndexErrorMessage', 'string', (8, 13), nullable=(8, 13), flexible_from=9),
+        Field(
+            'batch_index_error_message', 'batchIndexErrorMessage', 'string', (8, 13), nullable=(8, 13),
+            flexible_from=9,
+        ),
     )
 
     batch_index: int = 0
@@ -80,9 +86,18 @@ class PartitionProduceResponse(Structure, gc=False):
         Field('base_offset', 'baseOffset', 'int64', (3, 13), flexible_from=9),
         Field('log_append_time_ms', 'logAppendTimeMs', 'int64', (3, 13), flexible_from=9, ignorable=True),
         Field('log_start_offset', 'logStartOffset', 'int64', (5, 13), flexible_from=9, ignorable=True),
-        Field('record_errors', 'recordErrors', 'struct', (8, 13), array=True, struct=BatchIndexAndErrorMessage, flexible_from=9, ignorable=True),
-        Field('error_message', 'errorMessage', 'string', (8, 13), nullable=(8, 13), flexible_from=9, ignorable=True),
-        Field('current_leader', 'currentLeader', 'struct', (10, 13), struct=LeaderIdAndEpoch, tag=0, tagged_from=10, flexible_from=9),
+        Field(
+            'record_errors', 'recordErrors', 'struct', (8, 13), array=True, struct=BatchIndexAndErrorMessage,
+            flexible_from=9, ignorable=True,
+        ),
+        Field(
+            'error_message', 'errorMessage', 'string', (8, 13), nullable=(8, 13), flexible_from=9,
+            ignorable=True,
+        ),
+        Field(
+            'current_leader', 'currentLeader', 'struct', (10, 13), struct=LeaderIdAndEpoch, tag=0,
+            tagged_from=10, flexible_from=9,
+        ),
     )
 
     index: int = 0
@@ -111,7 +126,10 @@ class TopicProduceResponse(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (3, 12), flexible_from=9, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (13, 13), flexible_from=9, ignorable=True),
-        Field('partition_responses', 'partitionResponses', 'struct', (3, 13), array=True, struct=PartitionProduceResponse, flexible_from=9),
+        Field(
+            'partition_responses', 'partitionResponses', 'struct', (3, 13), array=True,
+            struct=PartitionProduceResponse, flexible_from=9,
+        ),
     )
 
     name: str = ''
@@ -155,9 +173,15 @@ class ProduceResponse(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 13
     FLEXIBLE_FROM: ClassVar[int] = 9
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('responses', 'responses', 'struct', (3, 13), array=True, struct=TopicProduceResponse, flexible_from=9),
+        Field(
+            'responses', 'responses', 'struct', (3, 13), array=True, struct=TopicProduceResponse,
+            flexible_from=9,
+        ),
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (3, 13), flexible_from=9, ignorable=True),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (10, 13), array=True, struct=NodeEndpoint, tag=0, tagged_from=10, flexible_from=9),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (10, 13), array=True, struct=NodeEndpoint, tag=0,
+            tagged_from=10, flexible_from=9,
+        ),
     )
 
     responses: list[TopicProduceResponse] = []
@@ -191,7 +215,9 @@ class ProduceResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partition_responses = []
                     for _ in rounds:
-                        index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(data, pos)
+                        index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(
+                            data, pos,
+                        )
                         pos += 31
                         record_errors: list[BatchIndexAndErrorMessage]
                         if 0 < size < 128:
@@ -217,7 +243,9 @@ class ProduceResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            record_errors.append(BatchIndexAndErrorMessage(batch_index, batch_index_error_message, unknown))
+                            record_errors.append(BatchIndexAndErrorMessage(
+                                batch_index, batch_index_error_message, unknown,
+                            ))
                         size = data[pos]
                         error_message: str | None
                         if 0 < size < 128:
@@ -261,14 +289,19 @@ class ProduceResponse(Message, gc=False):
                                     pos = end
                             if others:
                                 unknown_2 = tuple(others)
-                        partition_responses.append(PartitionProduceResponse(index, error_code, base_offset, log_append_time_ms, log_start_offset, record_errors, error_message, current_leader, unknown_2))
+                        partition_responses.append(PartitionProduceResponse(
+                            index, error_code, base_offset, log_append_time_ms, log_start_offset,
+                            record_errors, error_message, current_leader, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(TopicProduceResponse('', as_uuid(Uuid, topic_id), partition_responses, unknown_4))
+                    responses.append(TopicProduceResponse(
+                        '', as_uuid(Uuid, topic_id), partition_responses, unknown_4,
+                    ))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 pos += 5
                 node_endpoints: list[NodeEndpoint]
@@ -355,7 +388,10 @@ class ProduceResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partition_responses_2 = []
                     for _ in rounds:
-                        index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, size = _read_ihqqqB(data, pos)
+                        (
+                            index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2,
+                            size,
+                        ) = _read_ihqqqB(data, pos)
                         pos += 31
                         record_errors_2: list[BatchIndexAndErrorMessage]
                         if 0 < size < 128:
@@ -381,7 +417,9 @@ class ProduceResponse(Message, gc=False):
                                 unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            record_errors_2.append(BatchIndexAndErrorMessage(batch_index_2, batch_index_error_message_2, unknown_7))
+                            record_errors_2.append(BatchIndexAndErrorMessage(
+                                batch_index_2, batch_index_error_message_2, unknown_7,
+                            ))
                         size = data[pos]
                         error_message_2: str | None
                         if 0 < size < 128:
@@ -413,7 +451,9 @@ class ProduceResponse(Message, gc=False):
                                     if tags:
                                         unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
                                         pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_9)
+                                    current_leader_2 = LeaderIdAndEpoch(
+                                        leader_id_2, leader_epoch_2, unknown_9,
+                                    )
                                     pos += 9
                                 elif tag < 1:
                                     refuse()
@@ -425,14 +465,19 @@ class ProduceResponse(Message, gc=False):
                                     pos = end
                             if others_3:
                                 unknown_8 = tuple(others_3)
-                        partition_responses_2.append(PartitionProduceResponse(index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2, record_errors_2, error_message_2, current_leader_2, unknown_8))
+                        partition_responses_2.append(PartitionProduceResponse(
+                            index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2,
+                            record_errors_2, error_message_2, current_leader_2, unknown_8,
+                        ))
                     tags = data[pos]
                     unknown_10: UnknownTags = ()
                     if tags:
                         unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses_2.append(TopicProduceResponse(name, Uuid.ZERO, partition_responses_2, unknown_10))
+                    responses_2.append(TopicProduceResponse(
+                        name, Uuid.ZERO, partition_responses_2, unknown_10,
+                    ))
                 throttle_time_ms_2, tags = _read_iB(data, pos)
                 pos += 5
                 node_endpoints_2: list[NodeEndpoint]
@@ -480,7 +525,9 @@ class ProduceResponse(Message, gc=False):
                                     unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_12))
+                                node_endpoints_2.append(NodeEndpoint(
+                                    node_id_2, host_2, port_2, rack_2, unknown_12,
+                                ))
                         elif tag < 1:
                             refuse()
                         else:
@@ -538,7 +585,9 @@ class ProduceResponse(Message, gc=False):
                                 else:
                                     batch_index_error_message_3 = None
                                     pos += 6
-                                record_errors_3.append(BatchIndexAndErrorMessage(batch_index_3, batch_index_error_message_3))
+                                record_errors_3.append(BatchIndexAndErrorMessage(
+                                    batch_index_3, batch_index_error_message_3,
+                                ))
                             size, = _read_h(data, pos)
                             if size >= 0:
                                 end = pos + 2 + size
@@ -550,7 +599,10 @@ class ProduceResponse(Message, gc=False):
                         else:
                             record_errors_3 = []
                             error_message_3 = None
-                        partition_responses_3.append(PartitionProduceResponse(index_3, error_code_3, base_offset_3, log_append_time_ms_3, log_start_offset_3, record_errors_3, error_message_3, LeaderIdAndEpoch()))
+                        partition_responses_3.append(PartitionProduceResponse(
+                            index_3, error_code_3, base_offset_3, log_append_time_ms_3, log_start_offset_3,
+                            record_errors_3, error_message_3, LeaderIdAndEpoch(),
+                        ))
                     responses_3.append(TopicProduceResponse(name_2, Uuid.ZERO, partition_responses_3))
                 throttle_time_ms_3, = _read_i(data, pos)
                 return ProduceResponse(responses_3, throttle_time_ms_3, []), pos + 4
@@ -568,11 +620,25 @@ class ProduceResponse(Message, gc=False):
                 for item in responses:
                     partition_responses = item.partition_responses
                     partition_responses_size = len(partition_responses) + 1
-                    out.append(_write_16sB(item.topic_id, partition_responses_size) if partition_responses_size < 128 else _write_16s(item.topic_id) + uvarint(partition_responses_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partition_responses_size)
+                        if partition_responses_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partition_responses_size)
+                    )
                     for item_2 in partition_responses:
                         record_errors = item_2.record_errors
                         record_errors_size = len(record_errors) + 1
-                        out.append(_write_ihqqqB(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset, record_errors_size) if record_errors_size < 128 else _write_ihqqq(item_2.index, item_2.error_code, item_2.base_offset, item_2.log_append_time_ms, item_2.log_start_offset) + uvarint(record_errors_size))
+                        out.append(
+                            _write_ihqqqB(
+                                item_2.index, item_2.error_code, item_2.base_offset,
+                                item_2.log_append_time_ms, item_2.log_start_offset, record_errors_size,
+                            )
+                            if record_errors_size < 128
+                            else _write_ihqqq(
+                                item_2.index, item_2.error_code, item_2.base_offset,
+                                item_2.log_append_time_ms, item_2.log_start_offset,
+                            ) + uvarint(record_errors_size)
+                        )
                         for item_3 in record_errors:
                             if item_3.batch_index_error_message is None:
                                 batch_index_error_message_raw = b""
@@ -583,7 +649,12 @@ class ProduceResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_iB(item_3.batch_index, batch_index_error_message_size) if batch_index_error_message_size < 128 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size), batch_index_error_message_raw, SIZES[tags], section)
+                            out += (
+                                _write_iB(item_3.batch_index, batch_index_error_message_size)
+                                if batch_index_error_message_size < 128
+                                else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size),
+                                batch_index_error_message_raw, SIZES[tags], section,
+                            )
                         if item_2.error_message is None:
                             error_message_raw = b""
                             error_message_size = 0
@@ -598,9 +669,22 @@ class ProduceResponse(Message, gc=False):
                                 tags_3, section_3 = 0, b""
                                 if current_leader.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), current_leader.unknown_tagged_fields)
-                                known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags_3), section_3))))
+                                known.append((
+                                    0,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader.leader_id, current_leader.leader_epoch, tags_3,
+                                        ),
+                                        section_3,
+                                    )),
+                                ))
                             tags_2, section_2 = write_tags(known, item_2.unknown_tagged_fields)
-                        out += (SIZES[error_message_size] if error_message_size < 128 else string_size(error_message_size), error_message_raw, SIZES[tags_2], section_2)
+                        out += (
+                            SIZES[error_message_size]
+                            if error_message_size < 128
+                            else string_size(error_message_size),
+                            error_message_raw, SIZES[tags_2], section_2,
+                        )
                     tags_4, section_4 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item.unknown_tagged_fields)
@@ -612,7 +696,11 @@ class ProduceResponse(Message, gc=False):
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
-                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        node_endpoints_payload.append(
+                            SIZES[node_endpoints_size]
+                            if node_endpoints_size < 128
+                            else uvarint(node_endpoints_size)
+                        )
                         for item_4 in node_endpoints:
                             host_raw = item_4.host.encode()
                             host_size = len(host_raw) + 1
@@ -625,7 +713,16 @@ class ProduceResponse(Message, gc=False):
                             tags_6, section_6 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_6], section_6)
+                            node_endpoints_payload += (
+                                _write_iB(item_4.node_id, host_size)
+                                if host_size < 128
+                                else _write_i(item_4.node_id) + string_size(host_size),
+                                host_raw,
+                                _write_iB(item_4.port, rack_size)
+                                if rack_size < 128
+                                else _write_i(item_4.port) + string_size(rack_size),
+                                rack_raw, SIZES[tags_6], section_6,
+                            )
                         known_2.append((0, b"".join(node_endpoints_payload)))
                     tags_5, section_5 = write_tags(known_2, self.unknown_tagged_fields)
                 out += (_write_iB(self.throttle_time_ms, tags_5), section_5)
@@ -641,13 +738,28 @@ class ProduceResponse(Message, gc=False):
                     name_size = len(name_raw) + 1
                     partition_responses_2 = item_5.partition_responses
                     partition_responses_size_2 = len(partition_responses_2) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partition_responses_size_2] if partition_responses_size_2 < 128 else uvarint(partition_responses_size_2))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partition_responses_size_2]
+                        if partition_responses_size_2 < 128
+                        else uvarint(partition_responses_size_2),
+                    )
                     for item_6 in partition_responses_2:
                         if version < 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
                             refuse()
                         record_errors_2 = item_6.record_errors
                         record_errors_size_2 = len(record_errors_2) + 1
-                        out.append(_write_ihqqqB(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms, item_6.log_start_offset, record_errors_size_2) if record_errors_size_2 < 128 else _write_ihqqq(item_6.index, item_6.error_code, item_6.base_offset, item_6.log_append_time_ms, item_6.log_start_offset) + uvarint(record_errors_size_2))
+                        out.append(
+                            _write_ihqqqB(
+                                item_6.index, item_6.error_code, item_6.base_offset,
+                                item_6.log_append_time_ms, item_6.log_start_offset, record_errors_size_2,
+                            )
+                            if record_errors_size_2 < 128
+                            else _write_ihqqq(
+                                item_6.index, item_6.error_code, item_6.base_offset,
+                                item_6.log_append_time_ms, item_6.log_start_offset,
+                            ) + uvarint(record_errors_size_2)
+                        )
                         for item_7 in record_errors_2:
                             if item_7.batch_index_error_message is None:
                                 batch_index_error_message_raw_2 = b""
@@ -658,7 +770,12 @@ class ProduceResponse(Message, gc=False):
                             tags_7, section_7 = 0, b""
                             if item_7.unknown_tagged_fields:
                                 tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
-                            out += (_write_iB(item_7.batch_index, batch_index_error_message_size_2) if batch_index_error_message_size_2 < 128 else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2), batch_index_error_message_raw_2, SIZES[tags_7], section_7)
+                            out += (
+                                _write_iB(item_7.batch_index, batch_index_error_message_size_2)
+                                if batch_index_error_message_size_2 < 128
+                                else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2),
+                                batch_index_error_message_raw_2, SIZES[tags_7], section_7,
+                            )
                         if item_6.error_message is None:
                             error_message_raw_2 = b""
                             error_message_size_2 = 0
@@ -666,28 +783,51 @@ class ProduceResponse(Message, gc=False):
                             error_message_raw_2 = item_6.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
                         tags_8, section_8 = 0, b""
-                        if item_6.unknown_tagged_fields or version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
+                        if (
+                            item_6.unknown_tagged_fields
+                            or version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch)
+                        ):
                             known_3: list[tuple[int, bytes]] = []
                             if version >= 10 and (item_6.current_leader != _DEFAULT_LeaderIdAndEpoch):
                                 current_leader_2 = item_6.current_leader
                                 tags_9, section_9 = 0, b""
                                 if current_leader_2.unknown_tagged_fields:
                                     tags_9, section_9 = write_tags((), current_leader_2.unknown_tagged_fields)
-                                known_3.append((0, b"".join((_write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9), section_9))))
+                                known_3.append((
+                                    0,
+                                    b"".join((
+                                        _write_iiB(
+                                            current_leader_2.leader_id, current_leader_2.leader_epoch, tags_9,
+                                        ),
+                                        section_9,
+                                    )),
+                                ))
                             tags_8, section_8 = write_tags(known_3, item_6.unknown_tagged_fields)
-                        out += (SIZES[error_message_size_2] if error_message_size_2 < 128 else string_size(error_message_size_2), error_message_raw_2, SIZES[tags_8], section_8)
+                        out += (
+                            SIZES[error_message_size_2]
+                            if error_message_size_2 < 128
+                            else string_size(error_message_size_2),
+                            error_message_raw_2, SIZES[tags_8], section_8,
+                        )
                     tags_10, section_10 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_10, section_10 = write_tags((), item_5.unknown_tagged_fields)
                     out += (SIZES[tags_10], section_10)
                 tags_11, section_11 = 0, b""
-                if self.unknown_tagged_fields or version >= 10 and (self.node_endpoints is None or self.node_endpoints):
+                if (
+                    self.unknown_tagged_fields
+                    or version >= 10 and (self.node_endpoints is None or self.node_endpoints)
+                ):
                     known_4: list[tuple[int, bytes]] = []
                     if version >= 10 and (self.node_endpoints is None or self.node_endpoints):
                         node_endpoints_payload_2: list[bytes] = []
                         node_endpoints_2 = self.node_endpoints
                         node_endpoints_size_2 = len(node_endpoints_2) + 1
-                        node_endpoints_payload_2.append(SIZES[node_endpoints_size_2] if node_endpoints_size_2 < 128 else uvarint(node_endpoints_size_2))
+                        node_endpoints_payload_2.append(
+                            SIZES[node_endpoints_size_2]
+                            if node_endpoints_size_2 < 128
+                            else uvarint(node_endpoints_size_2)
+                        )
                         for item_8 in node_endpoints_2:
                             host_raw_2 = item_8.host.encode()
                             host_size_2 = len(host_raw_2) + 1
@@ -700,7 +840,16 @@ class ProduceResponse(Message, gc=False):
                             tags_12, section_12 = 0, b""
                             if item_8.unknown_tagged_fields:
                                 tags_12, section_12 = write_tags((), item_8.unknown_tagged_fields)
-                            node_endpoints_payload_2 += (_write_iB(item_8.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_8.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_8.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_8.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_12], section_12)
+                            node_endpoints_payload_2 += (
+                                _write_iB(item_8.node_id, host_size_2)
+                                if host_size_2 < 128
+                                else _write_i(item_8.node_id) + string_size(host_size_2),
+                                host_raw_2,
+                                _write_iB(item_8.port, rack_size_2)
+                                if rack_size_2 < 128
+                                else _write_i(item_8.port) + string_size(rack_size_2),
+                                rack_raw_2, SIZES[tags_12], section_12,
+                            )
                         known_4.append((0, b"".join(node_endpoints_payload_2)))
                     tags_11, section_11 = write_tags(known_4, self.unknown_tagged_fields)
                 out += (_write_iB(self.throttle_time_ms, tags_11), section_11)
@@ -720,7 +869,13 @@ class ProduceResponse(Message, gc=False):
                     for item_10 in partition_responses_3:
                         if item_10.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             refuse()
-                        out += (_write_ihqq(item_10.index, item_10.error_code, item_10.base_offset, item_10.log_append_time_ms), _write_q(item_10.log_start_offset) if version >= 5 else b"")
+                        out += (
+                            _write_ihqq(
+                                item_10.index, item_10.error_code, item_10.base_offset,
+                                item_10.log_append_time_ms,
+                            ),
+                            _write_q(item_10.log_start_offset) if version >= 5 else b"",
+                        )
                         if version >= 8:
                             record_errors_3 = item_10.record_errors
                             record_errors_size_3 = len(record_errors_3)
@@ -734,7 +889,10 @@ class ProduceResponse(Message, gc=False):
                                     batch_index_error_message_size_3 = len(batch_index_error_message_raw_3)
                                 if item_11.unknown_tagged_fields:
                                     refuse()
-                                out += (_write_ih(item_11.batch_index, batch_index_error_message_size_3), batch_index_error_message_raw_3)
+                                out += (
+                                    _write_ih(item_11.batch_index, batch_index_error_message_size_3),
+                                    batch_index_error_message_raw_3,
+                                )
                             if item_10.error_message is None:
                                 error_message_raw_3 = b""
                                 error_message_size_3 = -1

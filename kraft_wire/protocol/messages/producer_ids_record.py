@@ -74,7 +74,9 @@ class ProducerIdsRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_iqqB(self.broker_id, self.broker_epoch, self.next_producer_id, tags), section))
+                return b"".join((
+                    _write_iqqB(self.broker_id, self.broker_epoch, self.next_producer_id, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -78,9 +78,15 @@ class ProducerSnapshot(Message, gc=False):
                 rounds = range(check_count(data, pos, size))
                 producer_entries = []
                 for _ in rounds:
-                    producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset = _read_qhiqiqiq(data, pos)
+                    (
+                        producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp,
+                        coordinator_epoch, current_txn_first_offset,
+                    ) = _read_qhiqiqiq(data, pos)
                     pos += 46
-                    producer_entries.append(ProducerEntry(producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, current_txn_first_offset))
+                    producer_entries.append(ProducerEntry(
+                        producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp,
+                        coordinator_epoch, current_txn_first_offset,
+                    ))
                 return ProducerSnapshot(crc, producer_entries), pos
         except DECODE_FAULTS:
             pass
@@ -94,7 +100,10 @@ class ProducerSnapshot(Message, gc=False):
                 producer_entries_size = len(producer_entries)
                 out.append(_write_Ii(self.crc, producer_entries_size))
                 for item in producer_entries:
-                    out.append(_write_qhiqiqiq(item.producer_id, item.epoch, item.last_sequence, item.last_offset, item.offset_delta, item.timestamp, item.coordinator_epoch, item.current_txn_first_offset))
+                    out.append(_write_qhiqiqiq(
+                        item.producer_id, item.epoch, item.last_sequence, item.last_offset, item.offset_delta,
+                        item.timestamp, item.coordinator_epoch, item.current_txn_first_offset,
+                    ))
                 return
         except ENCODE_FAULTS:
             pass

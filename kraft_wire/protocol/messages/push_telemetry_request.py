@@ -52,7 +52,9 @@ class PushTelemetryRequest(Message, gc=False):
     def decode(cls, data: bytes, version: int) -> PushTelemetryRequest:
         try:
             if version == 0:
-                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(data, 0)
+                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(
+                    data, 0,
+                )
                 pos = 23
                 metrics: bytes
                 if size > 127:
@@ -68,7 +70,10 @@ class PushTelemetryRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return PushTelemetryRequest(as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type, metrics, unknown)
+                return PushTelemetryRequest(
+                    as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type,
+                    metrics, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -78,7 +83,9 @@ class PushTelemetryRequest(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(data, pos)
+                client_instance_id, subscription_id, terminating, compression_type, size = _read_16sitbB(
+                    data, pos,
+                )
                 pos += 23
                 metrics: bytes
                 if size > 127:
@@ -94,7 +101,10 @@ class PushTelemetryRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return PushTelemetryRequest(as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type, metrics, unknown), pos + 1
+                return PushTelemetryRequest(
+                    as_uuid(Uuid, client_instance_id), subscription_id, terminating, compression_type,
+                    metrics, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -108,7 +118,18 @@ class PushTelemetryRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_16sitbB(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type, metrics_size) if metrics_size < 128 else _write_16sitb(self.client_instance_id, self.subscription_id, self.terminating, self.compression_type) + uvarint(metrics_size), metrics_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_16sitbB(
+                        self.client_instance_id, self.subscription_id, self.terminating,
+                        self.compression_type, metrics_size,
+                    )
+                    if metrics_size < 128
+                    else _write_16sitb(
+                        self.client_instance_id, self.subscription_id, self.terminating,
+                        self.compression_type,
+                    ) + uvarint(metrics_size),
+                    metrics_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -52,7 +52,10 @@ class QuorumStateData(Message, gc=False):
         Field('voted_id', 'votedId', 'int32', (0, 1), flexible_from=0),
         Field('voted_directory_id', 'votedDirectoryId', 'uuid', (1, 1), flexible_from=0),
         Field('applied_offset', 'appliedOffset', 'int64', (0, 0), flexible_from=0),
-        Field('current_voters', 'currentVoters', 'struct', (0, 0), array=True, struct=Voter, nullable=(0, 0), flexible_from=0),
+        Field(
+            'current_voters', 'currentVoters', 'struct', (0, 0), array=True, struct=Voter, nullable=(0, 0),
+            flexible_from=0,
+        ),
     )
 
     cluster_id: str = ''
@@ -81,7 +84,9 @@ class QuorumStateData(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 29, tags)
                     pos -= 29
-                return QuorumStateData('', leader_id, leader_epoch, voted_id, as_uuid(Uuid, voted_directory_id), 0, [], unknown), pos + 29
+                return QuorumStateData(
+                    '', leader_id, leader_epoch, voted_id, as_uuid(Uuid, voted_directory_id), 0, [], unknown,
+                ), pos + 29
             if version == 0:
                 size = data[pos]
                 if 0 < size < 128:
@@ -114,7 +119,10 @@ class QuorumStateData(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return QuorumStateData(cluster_id, leader_id_2, leader_epoch_2, voted_id_2, Uuid.ZERO, applied_offset, current_voters, unknown_3), pos + 1
+                return QuorumStateData(
+                    cluster_id, leader_id_2, leader_epoch_2, voted_id_2, Uuid.ZERO, applied_offset,
+                    current_voters, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -132,7 +140,12 @@ class QuorumStateData(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_iii16sB(self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id, tags), section)
+                out += (
+                    _write_iii16sB(
+                        self.leader_id, self.leader_epoch, self.voted_id, self.voted_directory_id, tags,
+                    ),
+                    section,
+                )
                 return
             if version == 0:
                 if self.voted_directory_id != Uuid.ZERO:
@@ -144,7 +157,18 @@ class QuorumStateData(Message, gc=False):
                     current_voters, current_voters_size = [], 0
                 else:
                     current_voters_size = len(current_voters) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iiiqB(self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset, current_voters_size) if current_voters_size < 128 else _write_iiiq(self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset) + uvarint(current_voters_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_iiiqB(
+                        self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset,
+                        current_voters_size,
+                    )
+                    if current_voters_size < 128
+                    else _write_iiiq(
+                        self.leader_id, self.leader_epoch, self.voted_id, self.applied_offset,
+                    ) + uvarint(current_voters_size),
+                )
                 for item in current_voters:
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:

@@ -43,7 +43,9 @@ class ReadStateData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -135,11 +137,18 @@ class ReadShareGroupStateRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:

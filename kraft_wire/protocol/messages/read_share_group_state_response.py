@@ -59,7 +59,9 @@ class PartitionResult(Structure, gc=False):
         Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('state_epoch', 'stateEpoch', 'int32', (0, 0), flexible_from=0),
         Field('start_offset', 'startOffset', 'int64', (0, 0), flexible_from=0),
-        Field('state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0),
+        Field(
+            'state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0,
+        ),
     )
 
     partition: int = 0
@@ -83,7 +85,9 @@ class ReadStateResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 0), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 0), array=True, struct=PartitionResult, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -153,20 +157,27 @@ class ReadShareGroupStateResponse(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         state_batches = []
                         for _ in rounds:
-                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
+                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
+                                data, pos,
+                            )
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 20, tags)
                                 pos -= 20
                             pos += 20
-                            state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                            state_batches.append(StateBatch(
+                                first_offset, last_offset, delivery_state, delivery_count, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionResult(partition, error_code, error_message, state_epoch, start_offset, state_batches, unknown_2))
+                        partitions.append(PartitionResult(
+                            partition, error_code, error_message, state_epoch, start_offset, state_batches,
+                            unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -194,7 +205,11 @@ class ReadShareGroupStateResponse(Message, gc=False):
                 for item in results:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -204,12 +219,30 @@ class ReadShareGroupStateResponse(Message, gc=False):
                             error_message_size = len(error_message_raw) + 1
                         state_batches = item_2.state_batches
                         state_batches_size = len(state_batches) + 1
-                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_iqB(item_2.state_epoch, item_2.start_offset, state_batches_size) if state_batches_size < 128 else _write_iq(item_2.state_epoch, item_2.start_offset) + uvarint(state_batches_size))
+                        out += (
+                            _write_ihB(item_2.partition, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw,
+                            _write_iqB(item_2.state_epoch, item_2.start_offset, state_batches_size)
+                            if state_batches_size < 128
+                            else _write_iq(
+                                item_2.state_epoch, item_2.start_offset,
+                            ) + uvarint(state_batches_size),
+                        )
                         for item_3 in state_batches:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qqbhB(item_3.first_offset, item_3.last_offset, item_3.delivery_state, item_3.delivery_count, tags), section)
+                            out += (
+                                _write_qqbhB(
+                                    item_3.first_offset, item_3.last_offset, item_3.delivery_state,
+                                    item_3.delivery_count, tags,
+                                ),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)

@@ -37,7 +37,10 @@ class PartitionResult(Structure, gc=False):
         Field('state_epoch', 'stateEpoch', 'int32', (0, 1), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 1), flexible_from=0),
         Field('start_offset', 'startOffset', 'int64', (0, 1), flexible_from=0),
-        Field('delivery_complete_count', 'deliveryCompleteCount', 'int32', (1, 1), flexible_from=0, ignorable=True),
+        Field(
+            'delivery_complete_count', 'deliveryCompleteCount', 'int32', (1, 1), flexible_from=0,
+            ignorable=True,
+        ),
     )
 
     partition: int = 0
@@ -63,7 +66,9 @@ class ReadStateSummaryResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionResult, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionResult, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -83,7 +88,10 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('results', 'results', 'struct', (0, 1), array=True, struct=ReadStateSummaryResult, flexible_from=0),
+        Field(
+            'results', 'results', 'struct', (0, 1), array=True, struct=ReadStateSummaryResult,
+            flexible_from=0,
+        ),
     )
 
     results: list[ReadStateSummaryResult] = []
@@ -91,7 +99,9 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ReadShareGroupStateSummaryResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ReadShareGroupStateSummaryResponse, int]:
         start = pos
         try:
             if version == 1:
@@ -124,13 +134,18 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             pos += 7
                         else:
                             error_message, pos = long_string(data, pos + 7, size)
-                        state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(data, pos)
+                        state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(
+                            data, pos,
+                        )
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 21, tags)
                             pos -= 21
                         pos += 21
-                        partitions.append(PartitionResult(partition, error_code, error_message, state_epoch, leader_epoch, start_offset, delivery_complete_count, unknown))
+                        partitions.append(PartitionResult(
+                            partition, error_code, error_message, state_epoch, leader_epoch, start_offset,
+                            delivery_complete_count, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -180,14 +195,19 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
                             pos -= 17
                         pos += 17
-                        partitions_2.append(PartitionResult(partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, unknown_4))
+                        partitions_2.append(PartitionResult(
+                            partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2,
+                            start_offset_2, -1, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
                         unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    results_2.append(ReadStateSummaryResult(as_uuid(Uuid, topic_id_2), partitions_2, unknown_5))
+                    results_2.append(ReadStateSummaryResult(
+                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_5,
+                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -208,7 +228,11 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 for item in results:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw = b""
@@ -219,7 +243,19 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition, item_2.error_code, error_message_size) if error_message_size < 128 else _write_ih(item_2.partition, item_2.error_code) + string_size(error_message_size), error_message_raw, _write_iiqiB(item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count, tags), section)
+                        out += (
+                            _write_ihB(item_2.partition, item_2.error_code, error_message_size)
+                            if error_message_size < 128
+                            else _write_ih(
+                                item_2.partition, item_2.error_code,
+                            ) + string_size(error_message_size),
+                            error_message_raw,
+                            _write_iiqiB(
+                                item_2.state_epoch, item_2.leader_epoch, item_2.start_offset,
+                                item_2.delivery_complete_count, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -236,7 +272,11 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 for item_3 in results_2:
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out.append(_write_16sB(item_3.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_3.topic_id) + uvarint(partitions_size_2))
+                    out.append(
+                        _write_16sB(item_3.topic_id, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_16s(item_3.topic_id) + uvarint(partitions_size_2)
+                    )
                     for item_4 in partitions_2:
                         if item_4.error_message is None:
                             error_message_raw_2 = b""
@@ -247,7 +287,16 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_ihB(item_4.partition, item_4.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_4.partition, item_4.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiqB(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset, tags_4), section_4)
+                        out += (
+                            _write_ihB(item_4.partition, item_4.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_4.partition, item_4.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2,
+                            _write_iiqB(item_4.state_epoch, item_4.leader_epoch, item_4.start_offset, tags_4),
+                            section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)

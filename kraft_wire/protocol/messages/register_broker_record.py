@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_compact_uuids, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_tag_count, long_rounds, long_string, long_tag, read_compact_uuids,
+    read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -84,13 +87,18 @@ class RegisterBrokerRecord(Message, gc=False):
         Field('is_migrating_zk_broker', 'isMigratingZkBroker', 'bool', (2, 4), flexible_from=0),
         Field('incarnation_id', 'incarnationId', 'uuid', (0, 4), flexible_from=0),
         Field('broker_epoch', 'brokerEpoch', 'int64', (0, 4), flexible_from=0),
-        Field('end_points', 'endPoints', 'struct', (0, 4), array=True, struct=BrokerEndpoint, flexible_from=0),
+        Field(
+            'end_points', 'endPoints', 'struct', (0, 4), array=True, struct=BrokerEndpoint, flexible_from=0,
+        ),
         Field('features', 'features', 'struct', (0, 4), array=True, struct=BrokerFeature, flexible_from=0),
         Field('rack', 'rack', 'string', (0, 4), nullable=(0, 4), flexible_from=0),
         Field('fenced', 'fenced', 'bool', (0, 4), flexible_from=0),
         Field('in_controlled_shutdown', 'inControlledShutdown', 'bool', (1, 4), flexible_from=0),
         Field('log_dirs', 'logDirs', 'uuid', (3, 4), array=True, tag=0, tagged_from=3, flexible_from=0),
-        Field('cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (4, 4), array=True, nullable=(4, 4), tag=1, tagged_from=4, flexible_from=0),
+        Field(
+            'cordoned_log_dirs', 'cordonedLogDirs', 'uuid', (4, 4), array=True, nullable=(4, 4), tag=1,
+            tagged_from=4, flexible_from=0,
+        ),
     )
 
     broker_id: int = 0
@@ -122,7 +130,9 @@ class RegisterBrokerRecord(Message, gc=False):
         start = pos
         try:
             if 2 <= version <= 4:
-                broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, size = _read_it16sqB(data, pos)
+                broker_id, is_migrating_zk_broker, incarnation_id, broker_epoch, size = _read_it16sqB(
+                    data, pos,
+                )
                 pos += 30
                 end_points: list[BrokerEndpoint]
                 if 0 < size < 128:
@@ -174,7 +184,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    features.append(BrokerFeature(name_2, min_supported_version, max_supported_version, unknown_2))
+                    features.append(BrokerFeature(
+                        name_2, min_supported_version, max_supported_version, unknown_2,
+                    ))
                 size = data[pos]
                 rack: str | None
                 if 0 < size < 128:
@@ -230,7 +242,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     if others:
                         unknown_3 = tuple(others)
                 if pos <= len(data):
-                    return RegisterBrokerRecord(broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch, end_points, features, rack, fenced, in_controlled_shutdown, log_dirs, cordoned_log_dirs, unknown_3), pos
+                    return RegisterBrokerRecord(
+                        broker_id, is_migrating_zk_broker, as_uuid(Uuid, incarnation_id), broker_epoch,
+                        end_points, features, rack, fenced, in_controlled_shutdown, log_dirs,
+                        cordoned_log_dirs, unknown_3,
+                    ), pos
             if 0 <= version <= 1:
                 broker_id_2, incarnation_id_2, broker_epoch_2, size = _read_i16sqB(data, pos)
                 pos += 29
@@ -261,7 +277,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    end_points_2.append(BrokerEndpoint(name_3, host_2, port_2, security_protocol_2, unknown_4))
+                    end_points_2.append(BrokerEndpoint(
+                        name_3, host_2, port_2, security_protocol_2, unknown_4,
+                    ))
                 size = data[pos]
                 pos += 1
                 features_2: list[BrokerFeature]
@@ -284,7 +302,9 @@ class RegisterBrokerRecord(Message, gc=False):
                         unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    features_2.append(BrokerFeature(name_4, min_supported_version_2, max_supported_version_2, unknown_5))
+                    features_2.append(BrokerFeature(
+                        name_4, min_supported_version_2, max_supported_version_2, unknown_5,
+                    ))
                 size = data[pos]
                 rack_2: str | None
                 if 0 < size < 128:
@@ -327,7 +347,10 @@ class RegisterBrokerRecord(Message, gc=False):
                     if others_2:
                         unknown_6 = tuple(others_2)
                 if pos <= len(data):
-                    return RegisterBrokerRecord(broker_id_2, False, as_uuid(Uuid, incarnation_id_2), broker_epoch_2, end_points_2, features_2, rack_2, fenced_2, in_controlled_shutdown_2, (), None, unknown_6), pos
+                    return RegisterBrokerRecord(
+                        broker_id_2, False, as_uuid(Uuid, incarnation_id_2), broker_epoch_2, end_points_2,
+                        features_2, rack_2, fenced_2, in_controlled_shutdown_2, (), None, unknown_6,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -342,7 +365,16 @@ class RegisterBrokerRecord(Message, gc=False):
                     refuse()
                 end_points = self.end_points
                 end_points_size = len(end_points) + 1
-                out.append(_write_it16sqB(self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch, end_points_size) if end_points_size < 128 else _write_it16sq(self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch) + uvarint(end_points_size))
+                out.append(
+                    _write_it16sqB(
+                        self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch,
+                        end_points_size,
+                    )
+                    if end_points_size < 128
+                    else _write_it16sq(
+                        self.broker_id, self.is_migrating_zk_broker, self.incarnation_id, self.broker_epoch,
+                    ) + uvarint(end_points_size)
+                )
                 for item in end_points:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -351,7 +383,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HhB(item.port, item.security_protocol, tags), section,
+                    )
                 features = self.features
                 features_size = len(features) + 1
                 out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
@@ -361,7 +397,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
+                        section_2,
+                    )
                 if self.rack is None:
                     rack_raw = b""
                     rack_size = 0
@@ -369,7 +409,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
                 tags_3, section_3 = 0, b""
-                if self.unknown_tagged_fields or version >= 3 and (self.log_dirs is None or self.log_dirs) or version >= 4 and (self.cordoned_log_dirs is not None):
+                if (
+                    self.unknown_tagged_fields
+                    or version >= 3 and (self.log_dirs is None or self.log_dirs)
+                    or version >= 4 and (self.cordoned_log_dirs is not None)
+                ):
                     known: list[tuple[int, bytes]] = []
                     if version >= 3 and (self.log_dirs is None or self.log_dirs):
                         log_dirs = self.log_dirs
@@ -378,7 +422,10 @@ class RegisterBrokerRecord(Message, gc=False):
                         cordoned_log_dirs = self.cordoned_log_dirs
                         known.append((1, write_compact_uuids(cordoned_log_dirs)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
-                out += (SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw, _write_ttB(self.fenced, self.in_controlled_shutdown, tags_3), section_3)
+                out += (
+                    SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
+                    _write_ttB(self.fenced, self.in_controlled_shutdown, tags_3), section_3,
+                )
                 return
             if 0 <= version <= 1:
                 if self.is_migrating_zk_broker:
@@ -391,7 +438,13 @@ class RegisterBrokerRecord(Message, gc=False):
                     refuse()
                 end_points_2 = self.end_points
                 end_points_size_2 = len(end_points_2) + 1
-                out.append(_write_i16sqB(self.broker_id, self.incarnation_id, self.broker_epoch, end_points_size_2) if end_points_size_2 < 128 else _write_i16sq(self.broker_id, self.incarnation_id, self.broker_epoch) + uvarint(end_points_size_2))
+                out.append(
+                    _write_i16sqB(self.broker_id, self.incarnation_id, self.broker_epoch, end_points_size_2)
+                    if end_points_size_2 < 128
+                    else _write_i16sq(
+                        self.broker_id, self.incarnation_id, self.broker_epoch,
+                    ) + uvarint(end_points_size_2)
+                )
                 for item_3 in end_points_2:
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3) + 1
@@ -400,7 +453,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4)
+                    out += (
+                        SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
+                        SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
+                        _write_HhB(item_3.port, item_3.security_protocol, tags_4), section_4,
+                    )
                 features_2 = self.features
                 features_size_2 = len(features_2) + 1
                 out.append(SIZES[features_size_2] if features_size_2 < 128 else uvarint(features_size_2))
@@ -410,7 +467,11 @@ class RegisterBrokerRecord(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5), section_5)
+                    out += (
+                        SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4,
+                        _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
+                        section_5,
+                    )
                 if self.rack is None:
                     rack_raw_2 = b""
                     rack_size_2 = 0
@@ -420,7 +481,11 @@ class RegisterBrokerRecord(Message, gc=False):
                 tags_6, section_6 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), self.unknown_tagged_fields)
-                out += (SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2, _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"", SIZES[tags_6], section_6)
+                out += (
+                    SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
+                    _write_t(self.fenced), _write_t(self.in_controlled_shutdown) if version >= 1 else b"",
+                    SIZES[tags_6], section_6,
+                )
                 return
         except ENCODE_FAULTS:
             pass

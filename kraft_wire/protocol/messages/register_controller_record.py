@@ -77,8 +77,13 @@ class RegisterControllerRecord(Message, gc=False):
         Field('controller_id', 'controllerId', 'int32', (0, 0), flexible_from=0),
         Field('incarnation_id', 'incarnationId', 'uuid', (0, 0), flexible_from=0),
         Field('zk_migration_ready', 'zkMigrationReady', 'bool', (0, 0), flexible_from=0),
-        Field('end_points', 'endPoints', 'struct', (0, 0), array=True, struct=ControllerEndpoint, flexible_from=0),
-        Field('features', 'features', 'struct', (0, 0), array=True, struct=ControllerFeature, flexible_from=0),
+        Field(
+            'end_points', 'endPoints', 'struct', (0, 0), array=True, struct=ControllerEndpoint,
+            flexible_from=0,
+        ),
+        Field(
+            'features', 'features', 'struct', (0, 0), array=True, struct=ControllerFeature, flexible_from=0,
+        ),
     )
 
     controller_id: int = 0
@@ -150,13 +155,18 @@ class RegisterControllerRecord(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    features.append(ControllerFeature(name_2, min_supported_version, max_supported_version, unknown_2))
+                    features.append(ControllerFeature(
+                        name_2, min_supported_version, max_supported_version, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return RegisterControllerRecord(controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, end_points, features, unknown_3), pos + 1
+                return RegisterControllerRecord(
+                    controller_id, as_uuid(Uuid, incarnation_id), zk_migration_ready, end_points, features,
+                    unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -167,7 +177,15 @@ class RegisterControllerRecord(Message, gc=False):
             if version == 0:
                 end_points = self.end_points
                 end_points_size = len(end_points) + 1
-                out.append(_write_i16stB(self.controller_id, self.incarnation_id, self.zk_migration_ready, end_points_size) if end_points_size < 128 else _write_i16st(self.controller_id, self.incarnation_id, self.zk_migration_ready) + uvarint(end_points_size))
+                out.append(
+                    _write_i16stB(
+                        self.controller_id, self.incarnation_id, self.zk_migration_ready, end_points_size,
+                    )
+                    if end_points_size < 128
+                    else _write_i16st(
+                        self.controller_id, self.incarnation_id, self.zk_migration_ready,
+                    ) + uvarint(end_points_size)
+                )
                 for item in end_points:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -176,7 +194,11 @@ class RegisterControllerRecord(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HhB(item.port, item.security_protocol, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HhB(item.port, item.security_protocol, tags), section,
+                    )
                 features = self.features
                 features_size = len(features) + 1
                 out.append(SIZES[features_size] if features_size < 128 else uvarint(features_size))
@@ -186,7 +208,11 @@ class RegisterControllerRecord(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2), section_2)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
+                        section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

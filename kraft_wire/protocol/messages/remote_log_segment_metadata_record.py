@@ -8,7 +8,10 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_string, long_tag, read_unknown_tags,
+    refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -57,7 +60,10 @@ class RemoteLogSegmentIdEntry(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry, flexible_from=0),
+        Field(
+            'topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry,
+            flexible_from=0,
+        ),
         Field('id', 'id', 'uuid', (0, 0), flexible_from=0),
     )
 
@@ -94,13 +100,19 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('remote_log_segment_id', 'remoteLogSegmentId', 'struct', (0, 0), struct=RemoteLogSegmentIdEntry, flexible_from=0),
+        Field(
+            'remote_log_segment_id', 'remoteLogSegmentId', 'struct', (0, 0), struct=RemoteLogSegmentIdEntry,
+            flexible_from=0,
+        ),
         Field('start_offset', 'startOffset', 'int64', (0, 0), flexible_from=0),
         Field('end_offset', 'endOffset', 'int64', (0, 0), flexible_from=0),
         Field('broker_id', 'brokerId', 'int32', (0, 0), flexible_from=0),
         Field('max_timestamp_ms', 'maxTimestampMs', 'int64', (0, 0), flexible_from=0),
         Field('event_timestamp_ms', 'eventTimestampMs', 'int64', (0, 0), flexible_from=0),
-        Field('segment_leader_epochs', 'segmentLeaderEpochs', 'struct', (0, 0), array=True, struct=SegmentLeaderEpochEntry, flexible_from=0),
+        Field(
+            'segment_leader_epochs', 'segmentLeaderEpochs', 'struct', (0, 0), array=True,
+            struct=SegmentLeaderEpochEntry, flexible_from=0,
+        ),
         Field('segment_size_in_bytes', 'segmentSizeInBytes', 'int32', (0, 0), flexible_from=0),
         Field('custom_metadata', 'customMetadata', 'bytes', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('remote_log_segment_state', 'remoteLogSegmentState', 'int8', (0, 0), flexible_from=0),
@@ -154,8 +166,12 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
                     pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
-                start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_qqiqqB(data, pos + 38)
+                remote_log_segment_id = RemoteLogSegmentIdEntry(
+                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
+                )
+                start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_qqiqqB(
+                    data, pos + 38,
+                )
                 pos += 75
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
                 if 0 < size < 128:
@@ -210,7 +226,11 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     if others:
                         unknown_4 = tuple(others)
                 if pos <= len(data):
-                    return RemoteLogSegmentMetadataRecord(remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_4), pos
+                    return RemoteLogSegmentMetadataRecord(
+                        remote_log_segment_id, start_offset, end_offset, broker_id, max_timestamp_ms,
+                        event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
+                        remote_log_segment_state, txn_index_empty, unknown_4,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -231,7 +251,20 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
                 segment_leader_epochs = self.segment_leader_epochs
                 segment_leader_epochs_size = len(segment_leader_epochs) + 1
-                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_16sB(remote_log_segment_id.id, tags_2), section_2, _write_qqiqqB(self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms, segment_leader_epochs_size) if segment_leader_epochs_size < 128 else _write_qqiqq(self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms) + uvarint(segment_leader_epochs_size))
+                out += (
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
+                    _write_16sB(remote_log_segment_id.id, tags_2), section_2,
+                    _write_qqiqqB(
+                        self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
+                        self.event_timestamp_ms, segment_leader_epochs_size,
+                    )
+                    if segment_leader_epochs_size < 128
+                    else _write_qqiqq(
+                        self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
+                        self.event_timestamp_ms,
+                    ) + uvarint(segment_leader_epochs_size),
+                )
                 for item in segment_leader_epochs:
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
@@ -249,7 +282,12 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     if self.txn_index_empty:
                         known.append((0, _write_t(self.txn_index_empty)))
                     tags_4, section_4 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_iB(self.segment_size_in_bytes, custom_metadata_size) if custom_metadata_size < 128 else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size), custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_4), section_4)
+                out += (
+                    _write_iB(self.segment_size_in_bytes, custom_metadata_size)
+                    if custom_metadata_size < 128
+                    else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_4), section_4,
+                )
                 return
         except ENCODE_FAULTS:
             pass

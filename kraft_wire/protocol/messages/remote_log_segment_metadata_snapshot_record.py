@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_tag_count, long_rounds, long_size, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -59,7 +61,10 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
         Field('broker_id', 'brokerId', 'int32', (0, 0), flexible_from=0),
         Field('max_timestamp_ms', 'maxTimestampMs', 'int64', (0, 0), flexible_from=0),
         Field('event_timestamp_ms', 'eventTimestampMs', 'int64', (0, 0), flexible_from=0),
-        Field('segment_leader_epochs', 'segmentLeaderEpochs', 'struct', (0, 0), array=True, struct=SegmentLeaderEpochEntry, flexible_from=0),
+        Field(
+            'segment_leader_epochs', 'segmentLeaderEpochs', 'struct', (0, 0), array=True,
+            struct=SegmentLeaderEpochEntry, flexible_from=0,
+        ),
         Field('segment_size_in_bytes', 'segmentSizeInBytes', 'int32', (0, 0), flexible_from=0),
         Field('custom_metadata', 'customMetadata', 'bytes', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('remote_log_segment_state', 'remoteLogSegmentState', 'int8', (0, 0), flexible_from=0),
@@ -91,11 +96,16 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[RemoteLogSegmentMetadataSnapshotRecord, int]:
         start = pos
         try:
             if version == 0:
-                segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, size = _read_16sqqiqqB(data, pos)
+                (
+                    segment_id, start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms,
+                    size,
+                ) = _read_16sqqiqqB(data, pos)
                 pos += 53
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
                 if 0 < size < 128:
@@ -150,7 +160,11 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                     if others:
                         unknown_2 = tuple(others)
                 if pos <= len(data):
-                    return RemoteLogSegmentMetadataSnapshotRecord(as_uuid(Uuid, segment_id), start_offset, end_offset, broker_id, max_timestamp_ms, event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata, remote_log_segment_state, txn_index_empty, unknown_2), pos
+                    return RemoteLogSegmentMetadataSnapshotRecord(
+                        as_uuid(Uuid, segment_id), start_offset, end_offset, broker_id, max_timestamp_ms,
+                        event_timestamp_ms, segment_leader_epochs, segment_size_in_bytes, custom_metadata,
+                        remote_log_segment_state, txn_index_empty, unknown_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -161,7 +175,17 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
             if version == 0:
                 segment_leader_epochs = self.segment_leader_epochs
                 segment_leader_epochs_size = len(segment_leader_epochs) + 1
-                out.append(_write_16sqqiqqB(self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms, segment_leader_epochs_size) if segment_leader_epochs_size < 128 else _write_16sqqiqq(self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms, self.event_timestamp_ms) + uvarint(segment_leader_epochs_size))
+                out.append(
+                    _write_16sqqiqqB(
+                        self.segment_id, self.start_offset, self.end_offset, self.broker_id,
+                        self.max_timestamp_ms, self.event_timestamp_ms, segment_leader_epochs_size,
+                    )
+                    if segment_leader_epochs_size < 128
+                    else _write_16sqqiqq(
+                        self.segment_id, self.start_offset, self.end_offset, self.broker_id,
+                        self.max_timestamp_ms, self.event_timestamp_ms,
+                    ) + uvarint(segment_leader_epochs_size)
+                )
                 for item in segment_leader_epochs:
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
@@ -179,7 +203,12 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                     if self.txn_index_empty:
                         known.append((0, _write_t(self.txn_index_empty)))
                     tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_iB(self.segment_size_in_bytes, custom_metadata_size) if custom_metadata_size < 128 else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size), custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_2), section_2)
+                out += (
+                    _write_iB(self.segment_size_in_bytes, custom_metadata_size)
+                    if custom_metadata_size < 128
+                    else _write_i(self.segment_size_in_bytes) + uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_2), section_2,
+                )
                 return
         except ENCODE_FAULTS:
             pass

@@ -51,7 +51,10 @@ class RemoteLogSegmentIdEntry(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry, flexible_from=0),
+        Field(
+            'topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry,
+            flexible_from=0,
+        ),
         Field('id', 'id', 'uuid', (0, 0), flexible_from=0),
     )
 
@@ -72,7 +75,10 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('remote_log_segment_id', 'remoteLogSegmentId', 'struct', (0, 0), struct=RemoteLogSegmentIdEntry, flexible_from=0),
+        Field(
+            'remote_log_segment_id', 'remoteLogSegmentId', 'struct', (0, 0), struct=RemoteLogSegmentIdEntry,
+            flexible_from=0,
+        ),
         Field('broker_id', 'brokerId', 'int32', (0, 0), flexible_from=0),
         Field('event_timestamp_ms', 'eventTimestampMs', 'int64', (0, 0), flexible_from=0),
         Field('custom_metadata', 'customMetadata', 'bytes', (0, 0), nullable=(0, 0), flexible_from=0),
@@ -113,7 +119,9 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
                     pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
+                remote_log_segment_id = RemoteLogSegmentIdEntry(
+                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
+                )
                 broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
                 pos += 51
                 custom_metadata: bytes | None
@@ -130,13 +138,18 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return RemoteLogSegmentMetadataUpdateRecord(remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3)
+                return RemoteLogSegmentMetadataUpdateRecord(
+                    remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,
+                    remote_log_segment_state, unknown_3,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[RemoteLogSegmentMetadataUpdateRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -158,7 +171,9 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 38, tags)
                     pos -= 38
-                remote_log_segment_id = RemoteLogSegmentIdEntry(topic_id_partition, as_uuid(Uuid, id_2), unknown_2)
+                remote_log_segment_id = RemoteLogSegmentIdEntry(
+                    topic_id_partition, as_uuid(Uuid, id_2), unknown_2,
+                )
                 broker_id, event_timestamp_ms, size = _read_iqB(data, pos + 38)
                 pos += 51
                 custom_metadata: bytes | None
@@ -175,7 +190,10 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return RemoteLogSegmentMetadataUpdateRecord(remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata, remote_log_segment_state, unknown_3), pos + 2
+                return RemoteLogSegmentMetadataUpdateRecord(
+                    remote_log_segment_id, broker_id, event_timestamp_ms, custom_metadata,
+                    remote_log_segment_state, unknown_3,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -203,7 +221,15 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_16sB(remote_log_segment_id.id, tags_2), section_2, _write_iqB(self.broker_id, self.event_timestamp_ms, custom_metadata_size) if custom_metadata_size < 128 else _write_iq(self.broker_id, self.event_timestamp_ms) + uvarint(custom_metadata_size), custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_3), section_3))
+                return b"".join((
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
+                    _write_16sB(remote_log_segment_id.id, tags_2), section_2,
+                    _write_iqB(self.broker_id, self.event_timestamp_ms, custom_metadata_size)
+                    if custom_metadata_size < 128
+                    else _write_iq(self.broker_id, self.event_timestamp_ms) + uvarint(custom_metadata_size),
+                    custom_metadata_raw, _write_bB(self.remote_log_segment_state, tags_3), section_3,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -50,7 +50,10 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry, flexible_from=0),
+        Field(
+            'topic_id_partition', 'topicIdPartition', 'struct', (0, 0), struct=TopicIdPartitionEntry,
+            flexible_from=0,
+        ),
         Field('broker_id', 'brokerId', 'int32', (0, 0), flexible_from=0),
         Field('event_timestamp_ms', 'eventTimestampMs', 'int64', (0, 0), flexible_from=0),
         Field('remote_partition_delete_state', 'remotePartitionDeleteState', 'int8', (0, 0), flexible_from=0),
@@ -83,18 +86,25 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 21, tags)
                     pos -= 21
                 topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(data, pos + 21)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(
+                    data, pos + 21,
+                )
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
                     pos -= 35
-                return RemotePartitionDeleteMetadataRecord(topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_2)
+                return RemotePartitionDeleteMetadataRecord(
+                    topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
+                    unknown_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[RemotePartitionDeleteMetadataRecord, int]:
         start = pos
         try:
             if version == 0:
@@ -111,12 +121,17 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                     unknown, pos = read_unknown_tags(data, pos + 21, tags)
                     pos -= 21
                 topic_id_partition = TopicIdPartitionEntry(name, as_uuid(Uuid, id), partition, unknown)
-                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(data, pos + 21)
+                broker_id, event_timestamp_ms, remote_partition_delete_state, tags = _read_iqbB(
+                    data, pos + 21,
+                )
                 unknown_2: UnknownTags = ()
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 35, tags)
                     pos -= 35
-                return RemotePartitionDeleteMetadataRecord(topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state, unknown_2), pos + 35
+                return RemotePartitionDeleteMetadataRecord(
+                    topic_id_partition, broker_id, event_timestamp_ms, remote_partition_delete_state,
+                    unknown_2,
+                ), pos + 35
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -134,7 +149,14 @@ class RemotePartitionDeleteMetadataRecord(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section, _write_iqbB(self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state, tags_2), section_2))
+                return b"".join((
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_16siB(topic_id_partition.id, topic_id_partition.partition, tags), section,
+                    _write_iqbB(
+                        self.broker_id, self.event_timestamp_ms, self.remote_partition_delete_state, tags_2,
+                    ),
+                    section_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

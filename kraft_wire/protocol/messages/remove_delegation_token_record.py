@@ -81,7 +81,10 @@ class RemoveDelegationTokenRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[token_id_size] if token_id_size < 128 else string_size(token_id_size), token_id_raw,
+                    SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -60,7 +60,9 @@ class RemoveRaftVoterRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 21, tags)
                     pos -= 21
-                return RemoveRaftVoterRequest(cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown)
+                return RemoveRaftVoterRequest(
+                    cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -86,7 +88,9 @@ class RemoveRaftVoterRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 21, tags)
                     pos -= 21
-                return RemoveRaftVoterRequest(cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown), pos + 21
+                return RemoveRaftVoterRequest(
+                    cluster_id, voter_id, as_uuid(Uuid, voter_directory_id), unknown,
+                ), pos + 21
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -104,7 +108,10 @@ class RemoveRaftVoterRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_i16sB(self.voter_id, self.voter_directory_id, tags), section))
+                return b"".join((
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw, _write_i16sB(self.voter_id, self.voter_directory_id, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

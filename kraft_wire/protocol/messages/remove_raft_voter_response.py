@@ -29,7 +29,10 @@ class RemoveRaftVoterResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
-        Field('error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0, ignorable=True),
+        Field(
+            'error_message', 'errorMessage', 'string', (0, 0), nullable=(0, 0), flexible_from=0,
+            ignorable=True,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -104,7 +107,12 @@ class RemoveRaftVoterResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -125,7 +125,10 @@ class RenewDelegationTokenRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw, _write_qB(self.renew_period_ms, tags), section))
+                return b"".join((
+                    SIZES[hmac_size] if hmac_size < 128 else uvarint(hmac_size), hmac_raw,
+                    _write_qB(self.renew_period_ms, tags), section,
+                ))
             if version == 1:
                 hmac_raw_2 = self.hmac
                 hmac_size_2 = len(hmac_raw_2)

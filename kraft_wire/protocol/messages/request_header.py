@@ -72,7 +72,9 @@ class RequestHeader(Message, gc=False):
                     client_id_2 = None
                     pos = 10
                 if pos <= len(data):
-                    return RequestHeader(request_api_key_2, request_api_version_2, correlation_id_2, client_id_2)
+                    return RequestHeader(
+                        request_api_key_2, request_api_version_2, correlation_id_2, client_id_2,
+                    )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -96,7 +98,9 @@ class RequestHeader(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return RequestHeader(request_api_key, request_api_version, correlation_id, client_id, unknown), pos + 1
+                return RequestHeader(
+                    request_api_key, request_api_version, correlation_id, client_id, unknown,
+                ), pos + 1
             if version == 1:
                 request_api_key_2, request_api_version_2, correlation_id_2, size = _read_hhih(data, pos)
                 client_id_2: str | None
@@ -108,7 +112,9 @@ class RequestHeader(Message, gc=False):
                     client_id_2 = None
                     pos += 10
                 if pos <= len(data):
-                    return RequestHeader(request_api_key_2, request_api_version_2, correlation_id_2, client_id_2), pos
+                    return RequestHeader(
+                        request_api_key_2, request_api_version_2, correlation_id_2, client_id_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -126,7 +132,12 @@ class RequestHeader(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size), client_id_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_hhih(
+                        self.request_api_key, self.request_api_version, self.correlation_id, client_id_size,
+                    ),
+                    client_id_raw, SIZES[tags], section,
+                ))
             if version == 1:
                 if self.client_id is None:
                     client_id_raw_2 = b""
@@ -136,7 +147,12 @@ class RequestHeader(Message, gc=False):
                     client_id_size_2 = len(client_id_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hhih(self.request_api_key, self.request_api_version, self.correlation_id, client_id_size_2), client_id_raw_2))
+                return b"".join((
+                    _write_hhih(
+                        self.request_api_key, self.request_api_version, self.correlation_id, client_id_size_2,
+                    ),
+                    client_id_raw_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -118,7 +118,10 @@ class SaslAuthenticateRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size), auth_bytes_raw, SIZES[tags], section))
+                return b"".join((
+                    SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
+                    auth_bytes_raw, SIZES[tags], section,
+                ))
             if 0 <= version <= 1:
                 auth_bytes_raw_2 = self.auth_bytes
                 auth_bytes_size_2 = len(auth_bytes_raw_2)

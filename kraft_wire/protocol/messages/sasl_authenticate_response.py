@@ -83,7 +83,9 @@ class SaslAuthenticateResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
-                return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown)
+                return SaslAuthenticateResponse(
+                    error_code, error_message, auth_bytes, session_lifetime_ms, unknown,
+                )
             if version == 1:
                 error_code_2, size = _read_hh(data, 0)
                 error_message_2: str | None
@@ -104,7 +106,9 @@ class SaslAuthenticateResponse(Message, gc=False):
                 else:
                     refuse()
                 session_lifetime_ms_2, = _read_q(data, pos)
-                return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2)
+                return SaslAuthenticateResponse(
+                    error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2,
+                )
             if version == 0:
                 error_code_3, size = _read_hh(data, 0)
                 error_message_3: str | None
@@ -162,7 +166,9 @@ class SaslAuthenticateResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 9, tags)
                     pos -= 9
-                return SaslAuthenticateResponse(error_code, error_message, auth_bytes, session_lifetime_ms, unknown), pos + 9
+                return SaslAuthenticateResponse(
+                    error_code, error_message, auth_bytes, session_lifetime_ms, unknown,
+                ), pos + 9
             if version == 1:
                 error_code_2, size = _read_hh(data, pos)
                 error_message_2: str | None
@@ -183,7 +189,9 @@ class SaslAuthenticateResponse(Message, gc=False):
                 else:
                     refuse()
                 session_lifetime_ms_2, = _read_q(data, pos)
-                return SaslAuthenticateResponse(error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2), pos + 8
+                return SaslAuthenticateResponse(
+                    error_code_2, error_message_2, auth_bytes_2, session_lifetime_ms_2,
+                ), pos + 8
             if version == 0:
                 error_code_3, size = _read_hh(data, pos)
                 error_message_3: str | None
@@ -224,7 +232,14 @@ class SaslAuthenticateResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_hB(self.error_code, error_message_size) if error_message_size < 128 else _write_h(self.error_code) + string_size(error_message_size), error_message_raw, SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size), auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section))
+                return b"".join((
+                    _write_hB(self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_h(self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[auth_bytes_size] if auth_bytes_size < 128 else uvarint(auth_bytes_size),
+                    auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section,
+                ))
             if version == 1:
                 if self.error_message is None:
                     error_message_raw_2 = b""
@@ -236,7 +251,10 @@ class SaslAuthenticateResponse(Message, gc=False):
                 auth_bytes_size_2 = len(auth_bytes_raw_2)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hh(self.error_code, error_message_size_2), error_message_raw_2, _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms)))
+                return b"".join((
+                    _write_hh(self.error_code, error_message_size_2), error_message_raw_2,
+                    _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms),
+                ))
             if version == 0:
                 if self.error_message is None:
                     error_message_raw_3 = b""
@@ -248,7 +266,10 @@ class SaslAuthenticateResponse(Message, gc=False):
                 auth_bytes_size_3 = len(auth_bytes_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_hh(self.error_code, error_message_size_3), error_message_raw_3, _write_i(auth_bytes_size_3), auth_bytes_raw_3))
+                return b"".join((
+                    _write_hh(self.error_code, error_message_size_3), error_message_raw_3,
+                    _write_i(auth_bytes_size_3), auth_bytes_raw_3,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -54,7 +56,10 @@ class AcknowledgePartition(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (1, 2), flexible_from=0),
-        Field('acknowledgement_batches', 'acknowledgementBatches', 'struct', (1, 2), array=True, struct=AcknowledgementBatch, flexible_from=0),
+        Field(
+            'acknowledgement_batches', 'acknowledgementBatches', 'struct', (1, 2), array=True,
+            struct=AcknowledgementBatch, flexible_from=0,
+        ),
     )
 
     partition_index: int = 0
@@ -70,7 +75,10 @@ class AcknowledgeTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (1, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=AcknowledgePartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True, struct=AcknowledgePartition,
+            flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -177,14 +185,18 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            acknowledgement_batches.append(AcknowledgementBatch(first_offset, last_offset, acknowledge_types, unknown))
+                            acknowledgement_batches.append(AcknowledgementBatch(
+                                first_offset, last_offset, acknowledge_types, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(AcknowledgePartition(partition_index, acknowledgement_batches, unknown_2))
+                        partitions.append(AcknowledgePartition(
+                            partition_index, acknowledgement_batches, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -197,7 +209,9 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareAcknowledgeRequest(group_id, member_id, share_session_epoch, is_renew_ack, topics, unknown_4), pos + 1
+                return ShareAcknowledgeRequest(
+                    group_id, member_id, share_session_epoch, is_renew_ack, topics, unknown_4,
+                ), pos + 1
             if version == 1:
                 size = data[pos]
                 group_id_2: str | None
@@ -262,14 +276,18 @@ class ShareAcknowledgeRequest(Message, gc=False):
                                 unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            acknowledgement_batches_2.append(AcknowledgementBatch(first_offset_2, last_offset_2, acknowledge_types_2, unknown_5))
+                            acknowledgement_batches_2.append(AcknowledgementBatch(
+                                first_offset_2, last_offset_2, acknowledge_types_2, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(AcknowledgePartition(partition_index_2, acknowledgement_batches_2, unknown_6))
+                        partitions_2.append(AcknowledgePartition(
+                            partition_index_2, acknowledgement_batches_2, unknown_6,
+                        ))
                     tags = data[pos]
                     unknown_7: UnknownTags = ()
                     if tags:
@@ -282,7 +300,9 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 if tags:
                     unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareAcknowledgeRequest(group_id_2, member_id_2, share_session_epoch_2, False, topics_2, unknown_8), pos + 1
+                return ShareAcknowledgeRequest(
+                    group_id_2, member_id_2, share_session_epoch_2, False, topics_2, unknown_8,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -305,22 +325,45 @@ class ShareAcknowledgeRequest(Message, gc=False):
                     member_id_size = len(member_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_itB(self.share_session_epoch, self.is_renew_ack, topics_size) if topics_size < 128 else _write_it(self.share_session_epoch, self.is_renew_ack) + uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_itB(self.share_session_epoch, self.is_renew_ack, topics_size)
+                    if topics_size < 128
+                    else _write_it(self.share_session_epoch, self.is_renew_ack) + uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         acknowledgement_batches = item_2.acknowledgement_batches
                         acknowledgement_batches_size = len(acknowledgement_batches) + 1
-                        out.append(_write_iB(item_2.partition_index, acknowledgement_batches_size) if acknowledgement_batches_size < 128 else _write_i(item_2.partition_index) + uvarint(acknowledgement_batches_size))
+                        out.append(
+                            _write_iB(item_2.partition_index, acknowledgement_batches_size)
+                            if acknowledgement_batches_size < 128
+                            else _write_i(item_2.partition_index) + uvarint(acknowledgement_batches_size)
+                        )
                         for item_3 in acknowledgement_batches:
                             acknowledge_types = item_3.acknowledge_types
                             acknowledge_types_size = len(acknowledge_types) + 1
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qq(item_3.first_offset, item_3.last_offset), _write_array_b[acknowledge_types_size](acknowledge_types_size, *acknowledge_types) if acknowledge_types_size < SHORT else write_long_array(acknowledge_types, "b"), SIZES[tags], section)
+                            out += (
+                                _write_qq(item_3.first_offset, item_3.last_offset),
+                                _write_array_b[acknowledge_types_size](
+                                    acknowledge_types_size, *acknowledge_types,
+                                )
+                                if acknowledge_types_size < SHORT
+                                else write_long_array(acknowledge_types, "b"),
+                                SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -351,22 +394,46 @@ class ShareAcknowledgeRequest(Message, gc=False):
                     member_id_size_2 = len(member_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iB(self.share_session_epoch, topics_size_2) if topics_size_2 < 128 else _write_i(self.share_session_epoch) + uvarint(topics_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                    member_id_raw_2,
+                    _write_iB(self.share_session_epoch, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_i(self.share_session_epoch) + uvarint(topics_size_2),
+                )
                 for item_4 in topics_2:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    out.append(
+                        _write_16sB(item_4.topic_id, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_16s(item_4.topic_id) + uvarint(partitions_size_2)
+                    )
                     for item_5 in partitions_2:
                         acknowledgement_batches_2 = item_5.acknowledgement_batches
                         acknowledgement_batches_size_2 = len(acknowledgement_batches_2) + 1
-                        out.append(_write_iB(item_5.partition_index, acknowledgement_batches_size_2) if acknowledgement_batches_size_2 < 128 else _write_i(item_5.partition_index) + uvarint(acknowledgement_batches_size_2))
+                        out.append(
+                            _write_iB(item_5.partition_index, acknowledgement_batches_size_2)
+                            if acknowledgement_batches_size_2 < 128
+                            else _write_i(item_5.partition_index) + uvarint(acknowledgement_batches_size_2)
+                        )
                         for item_6 in acknowledgement_batches_2:
                             acknowledge_types_2 = item_6.acknowledge_types
                             acknowledge_types_size_2 = len(acknowledge_types_2) + 1
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_qq(item_6.first_offset, item_6.last_offset), _write_array_b[acknowledge_types_size_2](acknowledge_types_size_2, *acknowledge_types_2) if acknowledge_types_size_2 < SHORT else write_long_array(acknowledge_types_2, "b"), SIZES[tags_5], section_5)
+                            out += (
+                                _write_qq(item_6.first_offset, item_6.last_offset),
+                                _write_array_b[acknowledge_types_size_2](
+                                    acknowledge_types_size_2, *acknowledge_types_2,
+                                )
+                                if acknowledge_types_size_2 < SHORT
+                                else write_long_array(acknowledge_types_2, "b"),
+                                SIZES[tags_5], section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)

@@ -73,7 +73,9 @@ class ShareAcknowledgeTopicResponse(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (1, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -118,9 +120,18 @@ class ShareAcknowledgeResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 2), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (1, 2), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (1, 2), nullable=(1, 2), flexible_from=0),
-        Field('acquisition_lock_timeout_ms', 'acquisitionLockTimeoutMs', 'int32', (2, 2), flexible_from=0, ignorable=True),
-        Field('responses', 'responses', 'struct', (1, 2), array=True, struct=ShareAcknowledgeTopicResponse, flexible_from=0),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint, flexible_from=0),
+        Field(
+            'acquisition_lock_timeout_ms', 'acquisitionLockTimeoutMs', 'int32', (2, 2), flexible_from=0,
+            ignorable=True,
+        ),
+        Field(
+            'responses', 'responses', 'struct', (1, 2), array=True, struct=ShareAcknowledgeTopicResponse,
+            flexible_from=0,
+        ),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -194,14 +205,18 @@ class ShareAcknowledgeResponse(Message, gc=False):
                             unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
                             pos -= 10
                         pos += 10
-                        partitions.append(PartitionData(partition_index, error_code_2, error_message_2, current_leader, unknown_2))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, error_message_2, current_leader, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(ShareAcknowledgeTopicResponse(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                    responses.append(ShareAcknowledgeTopicResponse(
+                        as_uuid(Uuid, topic_id), partitions, unknown_3,
+                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -241,7 +256,10 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 if tags:
                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareAcknowledgeResponse(throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses, node_endpoints, unknown_5), pos + 1
+                return ShareAcknowledgeResponse(
+                    throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses,
+                    node_endpoints, unknown_5,
+                ), pos + 1
             if version == 1:
                 throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
                 error_message_3: str | None
@@ -295,14 +313,18 @@ class ShareAcknowledgeResponse(Message, gc=False):
                             unknown_7, pos = read_unknown_tags(data, pos + 10, tags)
                             pos -= 10
                         pos += 10
-                        partitions_2.append(PartitionData(partition_index_2, error_code_4, error_message_4, current_leader_2, unknown_7))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, error_code_4, error_message_4, current_leader_2, unknown_7,
+                        ))
                     tags = data[pos]
                     unknown_8: UnknownTags = ()
                     if tags:
                         unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses_2.append(ShareAcknowledgeTopicResponse(as_uuid(Uuid, topic_id_2), partitions_2, unknown_8))
+                    responses_2.append(ShareAcknowledgeTopicResponse(
+                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_8,
+                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints_2: list[NodeEndpoint]
@@ -342,7 +364,10 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 if tags:
                     unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareAcknowledgeResponse(throttle_time_ms_2, error_code_3, error_message_3, 0, responses_2, node_endpoints_2, unknown_10), pos + 1
+                return ShareAcknowledgeResponse(
+                    throttle_time_ms_2, error_code_3, error_message_3, 0, responses_2, node_endpoints_2,
+                    unknown_10,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -359,11 +384,23 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_iB(self.acquisition_lock_timeout_ms, responses_size) if responses_size < 128 else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    _write_iB(self.acquisition_lock_timeout_ms, responses_size)
+                    if responses_size < 128
+                    else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size),
+                )
                 for item in responses:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -378,14 +415,27 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section, SIZES[tags_2], section_2)
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2,
+                            _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section,
+                            SIZES[tags_2], section_2,
+                        )
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
                     out += (SIZES[tags_3], section_3)
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
-                out.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                out.append(
+                    SIZES[node_endpoints_size]
+                    if node_endpoints_size < 128
+                    else uvarint(node_endpoints_size)
+                )
                 for item_3 in node_endpoints:
                     host_raw = item_3.host.encode()
                     host_size = len(host_raw) + 1
@@ -398,7 +448,16 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_iB(item_3.port, rack_size) if rack_size < 128 else _write_i(item_3.port) + string_size(rack_size), rack_raw, SIZES[tags_4], section_4)
+                    out += (
+                        _write_iB(item_3.node_id, host_size)
+                        if host_size < 128
+                        else _write_i(item_3.node_id) + string_size(host_size),
+                        host_raw,
+                        _write_iB(item_3.port, rack_size)
+                        if rack_size < 128
+                        else _write_i(item_3.port) + string_size(rack_size),
+                        rack_raw, SIZES[tags_4], section_4,
+                    )
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
@@ -413,11 +472,23 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     error_message_size_3 = len(error_message_raw_3) + 1
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_3)
+                    if error_message_size_3 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_3),
+                    error_message_raw_3,
+                    SIZES[responses_size_2] if responses_size_2 < 128 else uvarint(responses_size_2),
+                )
                 for item_4 in responses_2:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    out.append(
+                        _write_16sB(item_4.topic_id, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_16s(item_4.topic_id) + uvarint(partitions_size_2)
+                    )
                     for item_5 in partitions_2:
                         if item_5.error_message is None:
                             error_message_raw_4 = b""
@@ -432,14 +503,27 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         tags_7, section_7 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_7, section_7 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_ihB(item_5.partition_index, item_5.error_code, error_message_size_4) if error_message_size_4 < 128 else _write_ih(item_5.partition_index, item_5.error_code) + string_size(error_message_size_4), error_message_raw_4, _write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_6), section_6, SIZES[tags_7], section_7)
+                        out += (
+                            _write_ihB(item_5.partition_index, item_5.error_code, error_message_size_4)
+                            if error_message_size_4 < 128
+                            else _write_ih(
+                                item_5.partition_index, item_5.error_code,
+                            ) + string_size(error_message_size_4),
+                            error_message_raw_4,
+                            _write_iiB(current_leader_2.leader_id, current_leader_2.leader_epoch, tags_6),
+                            section_6, SIZES[tags_7], section_7,
+                        )
                     tags_8, section_8 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
                     out += (SIZES[tags_8], section_8)
                 node_endpoints_2 = self.node_endpoints
                 node_endpoints_size_2 = len(node_endpoints_2) + 1
-                out.append(SIZES[node_endpoints_size_2] if node_endpoints_size_2 < 128 else uvarint(node_endpoints_size_2))
+                out.append(
+                    SIZES[node_endpoints_size_2]
+                    if node_endpoints_size_2 < 128
+                    else uvarint(node_endpoints_size_2)
+                )
                 for item_6 in node_endpoints_2:
                     host_raw_2 = item_6.host.encode()
                     host_size_2 = len(host_raw_2) + 1
@@ -452,7 +536,16 @@ class ShareAcknowledgeResponse(Message, gc=False):
                     tags_9, section_9 = 0, b""
                     if item_6.unknown_tagged_fields:
                         tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)
-                    out += (_write_iB(item_6.node_id, host_size_2) if host_size_2 < 128 else _write_i(item_6.node_id) + string_size(host_size_2), host_raw_2, _write_iB(item_6.port, rack_size_2) if rack_size_2 < 128 else _write_i(item_6.port) + string_size(rack_size_2), rack_raw_2, SIZES[tags_9], section_9)
+                    out += (
+                        _write_iB(item_6.node_id, host_size_2)
+                        if host_size_2 < 128
+                        else _write_i(item_6.node_id) + string_size(host_size_2),
+                        host_raw_2,
+                        _write_iB(item_6.port, rack_size_2)
+                        if rack_size_2 < 128
+                        else _write_i(item_6.port) + string_size(rack_size_2),
+                        rack_raw_2, SIZES[tags_9], section_9,
+                    )
                 tags_10, section_10 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_10, section_10 = write_tags((), self.unknown_tagged_fields)

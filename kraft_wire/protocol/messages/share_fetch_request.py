@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -60,7 +62,10 @@ class FetchPartition(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (1, 2), flexible_from=0),
         Field('partition_max_bytes', 'partitionMaxBytes', 'int32', (0, -1), flexible_from=0),
-        Field('acknowledgement_batches', 'acknowledgementBatches', 'struct', (1, 2), array=True, struct=AcknowledgementBatch, flexible_from=0),
+        Field(
+            'acknowledgement_batches', 'acknowledgementBatches', 'struct', (1, 2), array=True,
+            struct=AcknowledgementBatch, flexible_from=0,
+        ),
     )
 
     partition_index: int = 0
@@ -78,7 +83,9 @@ class FetchTopic(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (1, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=FetchPartition, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True, struct=FetchPartition, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -125,7 +132,10 @@ class ShareFetchRequest(Message, gc=False):
         Field('share_acquire_mode', 'shareAcquireMode', 'int8', (2, 2), flexible_from=0, ignorable=True),
         Field('is_renew_ack', 'isRenewAck', 'bool', (2, 2), flexible_from=0),
         Field('topics', 'topics', 'struct', (1, 2), array=True, struct=FetchTopic, flexible_from=0),
-        Field('forgotten_topics_data', 'forgottenTopicsData', 'struct', (1, 2), array=True, struct=ForgottenTopic, flexible_from=0),
+        Field(
+            'forgotten_topics_data', 'forgottenTopicsData', 'struct', (1, 2), array=True,
+            struct=ForgottenTopic, flexible_from=0,
+        ),
     )
 
     group_id: str | None = None
@@ -181,7 +191,10 @@ class ShareFetchRequest(Message, gc=False):
                     pos += 1
                 else:
                     member_id, pos = long_string(data, pos + 1, size)
-                share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, size = _read_iiiiiibtB(data, pos)
+                (
+                    share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size,
+                    share_acquire_mode, is_renew_ack, size,
+                ) = _read_iiiiiibtB(data, pos)
                 pos += 27
                 topics: list[FetchTopic]
                 if 0 < size < 128:
@@ -222,14 +235,18 @@ class ShareFetchRequest(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            acknowledgement_batches.append(AcknowledgementBatch(first_offset, last_offset, acknowledge_types, unknown))
+                            acknowledgement_batches.append(AcknowledgementBatch(
+                                first_offset, last_offset, acknowledge_types, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(FetchPartition(partition_index, 0, acknowledgement_batches, unknown_2))
+                        partitions.append(FetchPartition(
+                            partition_index, 0, acknowledgement_batches, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -260,13 +277,18 @@ class ShareFetchRequest(Message, gc=False):
                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    forgotten_topics_data.append(ForgottenTopic(as_uuid(Uuid, topic_id_2), partitions_2, unknown_4))
+                    forgotten_topics_data.append(ForgottenTopic(
+                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_4,
+                    ))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareFetchRequest(group_id, member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records, batch_size, share_acquire_mode, is_renew_ack, topics, forgotten_topics_data, unknown_5), pos + 1
+                return ShareFetchRequest(
+                    group_id, member_id, share_session_epoch, max_wait_ms, min_bytes, max_bytes, max_records,
+                    batch_size, share_acquire_mode, is_renew_ack, topics, forgotten_topics_data, unknown_5,
+                ), pos + 1
             if version == 1:
                 size = data[pos]
                 group_id_2: str | None
@@ -290,7 +312,10 @@ class ShareFetchRequest(Message, gc=False):
                     pos += 1
                 else:
                     member_id_2, pos = long_string(data, pos + 1, size)
-                share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2, batch_size_2, size = _read_iiiiiiB(data, pos)
+                (
+                    share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2,
+                    batch_size_2, size,
+                ) = _read_iiiiiiB(data, pos)
                 pos += 25
                 topics_2: list[FetchTopic]
                 if 0 < size < 128:
@@ -331,14 +356,18 @@ class ShareFetchRequest(Message, gc=False):
                                 unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            acknowledgement_batches_2.append(AcknowledgementBatch(first_offset_2, last_offset_2, acknowledge_types_2, unknown_6))
+                            acknowledgement_batches_2.append(AcknowledgementBatch(
+                                first_offset_2, last_offset_2, acknowledge_types_2, unknown_6,
+                            ))
                         tags = data[pos]
                         unknown_7: UnknownTags = ()
                         if tags:
                             unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_3.append(FetchPartition(partition_index_2, 0, acknowledgement_batches_2, unknown_7))
+                        partitions_3.append(FetchPartition(
+                            partition_index_2, 0, acknowledgement_batches_2, unknown_7,
+                        ))
                     tags = data[pos]
                     unknown_8: UnknownTags = ()
                     if tags:
@@ -369,13 +398,18 @@ class ShareFetchRequest(Message, gc=False):
                         unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    forgotten_topics_data_2.append(ForgottenTopic(as_uuid(Uuid, topic_id_4), partitions_4, unknown_9))
+                    forgotten_topics_data_2.append(ForgottenTopic(
+                        as_uuid(Uuid, topic_id_4), partitions_4, unknown_9,
+                    ))
                 tags = data[pos]
                 unknown_10: UnknownTags = ()
                 if tags:
                     unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareFetchRequest(group_id_2, member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2, max_records_2, batch_size_2, 0, False, topics_2, forgotten_topics_data_2, unknown_10), pos + 1
+                return ShareFetchRequest(
+                    group_id_2, member_id_2, share_session_epoch_2, max_wait_ms_2, min_bytes_2, max_bytes_2,
+                    max_records_2, batch_size_2, 0, False, topics_2, forgotten_topics_data_2, unknown_10,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -398,24 +432,54 @@ class ShareFetchRequest(Message, gc=False):
                     member_id_size = len(member_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiiiiibtB(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack, topics_size) if topics_size < 128 else _write_iiiiiibt(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack) + uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iiiiiibtB(
+                        self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack,
+                        topics_size,
+                    )
+                    if topics_size < 128
+                    else _write_iiiiiibt(
+                        self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.max_records, self.batch_size, self.share_acquire_mode, self.is_renew_ack,
+                    ) + uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.partition_max_bytes != 0:
                             refuse()
                         acknowledgement_batches = item_2.acknowledgement_batches
                         acknowledgement_batches_size = len(acknowledgement_batches) + 1
-                        out.append(_write_iB(item_2.partition_index, acknowledgement_batches_size) if acknowledgement_batches_size < 128 else _write_i(item_2.partition_index) + uvarint(acknowledgement_batches_size))
+                        out.append(
+                            _write_iB(item_2.partition_index, acknowledgement_batches_size)
+                            if acknowledgement_batches_size < 128
+                            else _write_i(item_2.partition_index) + uvarint(acknowledgement_batches_size)
+                        )
                         for item_3 in acknowledgement_batches:
                             acknowledge_types = item_3.acknowledge_types
                             acknowledge_types_size = len(acknowledge_types) + 1
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qq(item_3.first_offset, item_3.last_offset), _write_array_b[acknowledge_types_size](acknowledge_types_size, *acknowledge_types) if acknowledge_types_size < SHORT else write_long_array(acknowledge_types, "b"), SIZES[tags], section)
+                            out += (
+                                _write_qq(item_3.first_offset, item_3.last_offset),
+                                _write_array_b[acknowledge_types_size](
+                                    acknowledge_types_size, *acknowledge_types,
+                                )
+                                if acknowledge_types_size < SHORT
+                                else write_long_array(acknowledge_types, "b"),
+                                SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -426,14 +490,24 @@ class ShareFetchRequest(Message, gc=False):
                     out += (SIZES[tags_3], section_3)
                 forgotten_topics_data = self.forgotten_topics_data
                 forgotten_topics_data_size = len(forgotten_topics_data) + 1
-                out.append(SIZES[forgotten_topics_data_size] if forgotten_topics_data_size < 128 else uvarint(forgotten_topics_data_size))
+                out.append(
+                    SIZES[forgotten_topics_data_size]
+                    if forgotten_topics_data_size < 128
+                    else uvarint(forgotten_topics_data_size)
+                )
                 for item_4 in forgotten_topics_data:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_4, section_4 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_16s(item_4.topic_id), _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_4], section_4)
+                    out += (
+                        _write_16s(item_4.topic_id),
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_4], section_4,
+                    )
                 tags_5, section_5 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_5, section_5 = write_tags((), self.unknown_tagged_fields)
@@ -456,24 +530,54 @@ class ShareFetchRequest(Message, gc=False):
                     member_id_size_2 = len(member_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iiiiiiB(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size, topics_size_2) if topics_size_2 < 128 else _write_iiiiii(self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes, self.max_records, self.batch_size) + uvarint(topics_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                    member_id_raw_2,
+                    _write_iiiiiiB(
+                        self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.max_records, self.batch_size, topics_size_2,
+                    )
+                    if topics_size_2 < 128
+                    else _write_iiiiii(
+                        self.share_session_epoch, self.max_wait_ms, self.min_bytes, self.max_bytes,
+                        self.max_records, self.batch_size,
+                    ) + uvarint(topics_size_2),
+                )
                 for item_5 in topics_2:
                     partitions_3 = item_5.partitions
                     partitions_size_3 = len(partitions_3) + 1
-                    out.append(_write_16sB(item_5.topic_id, partitions_size_3) if partitions_size_3 < 128 else _write_16s(item_5.topic_id) + uvarint(partitions_size_3))
+                    out.append(
+                        _write_16sB(item_5.topic_id, partitions_size_3)
+                        if partitions_size_3 < 128
+                        else _write_16s(item_5.topic_id) + uvarint(partitions_size_3)
+                    )
                     for item_6 in partitions_3:
                         if item_6.partition_max_bytes != 0:
                             refuse()
                         acknowledgement_batches_2 = item_6.acknowledgement_batches
                         acknowledgement_batches_size_2 = len(acknowledgement_batches_2) + 1
-                        out.append(_write_iB(item_6.partition_index, acknowledgement_batches_size_2) if acknowledgement_batches_size_2 < 128 else _write_i(item_6.partition_index) + uvarint(acknowledgement_batches_size_2))
+                        out.append(
+                            _write_iB(item_6.partition_index, acknowledgement_batches_size_2)
+                            if acknowledgement_batches_size_2 < 128
+                            else _write_i(item_6.partition_index) + uvarint(acknowledgement_batches_size_2)
+                        )
                         for item_7 in acknowledgement_batches_2:
                             acknowledge_types_2 = item_7.acknowledge_types
                             acknowledge_types_size_2 = len(acknowledge_types_2) + 1
                             tags_6, section_6 = 0, b""
                             if item_7.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_7.unknown_tagged_fields)
-                            out += (_write_qq(item_7.first_offset, item_7.last_offset), _write_array_b[acknowledge_types_size_2](acknowledge_types_size_2, *acknowledge_types_2) if acknowledge_types_size_2 < SHORT else write_long_array(acknowledge_types_2, "b"), SIZES[tags_6], section_6)
+                            out += (
+                                _write_qq(item_7.first_offset, item_7.last_offset),
+                                _write_array_b[acknowledge_types_size_2](
+                                    acknowledge_types_size_2, *acknowledge_types_2,
+                                )
+                                if acknowledge_types_size_2 < SHORT
+                                else write_long_array(acknowledge_types_2, "b"),
+                                SIZES[tags_6], section_6,
+                            )
                         tags_7, section_7 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_7, section_7 = write_tags((), item_6.unknown_tagged_fields)
@@ -484,14 +588,24 @@ class ShareFetchRequest(Message, gc=False):
                     out += (SIZES[tags_8], section_8)
                 forgotten_topics_data_2 = self.forgotten_topics_data
                 forgotten_topics_data_size_2 = len(forgotten_topics_data_2) + 1
-                out.append(SIZES[forgotten_topics_data_size_2] if forgotten_topics_data_size_2 < 128 else uvarint(forgotten_topics_data_size_2))
+                out.append(
+                    SIZES[forgotten_topics_data_size_2]
+                    if forgotten_topics_data_size_2 < 128
+                    else uvarint(forgotten_topics_data_size_2)
+                )
                 for item_8 in forgotten_topics_data_2:
                     partitions_4 = item_8.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     tags_9, section_9 = 0, b""
                     if item_8.unknown_tagged_fields:
                         tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
-                    out += (_write_16s(item_8.topic_id), _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_9], section_9)
+                    out += (
+                        _write_16s(item_8.topic_id),
+                        _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                        if partitions_size_4 < SHORT
+                        else write_long_array(partitions_4, "i"),
+                        SIZES[tags_9], section_9,
+                    )
                 tags_10, section_10 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_10, section_10 = write_tags((), self.unknown_tagged_fields)

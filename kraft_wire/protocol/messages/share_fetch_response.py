@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -78,10 +80,16 @@ class PartitionData(Structure, gc=False):
         Field('error_code', 'errorCode', 'int16', (1, 2), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (1, 2), nullable=(1, 2), flexible_from=0),
         Field('acknowledge_error_code', 'acknowledgeErrorCode', 'int16', (1, 2), flexible_from=0),
-        Field('acknowledge_error_message', 'acknowledgeErrorMessage', 'string', (1, 2), nullable=(1, 2), flexible_from=0),
+        Field(
+            'acknowledge_error_message', 'acknowledgeErrorMessage', 'string', (1, 2), nullable=(1, 2),
+            flexible_from=0,
+        ),
         Field('current_leader', 'currentLeader', 'struct', (1, 2), struct=LeaderIdAndEpoch, flexible_from=0),
         Field('records', 'records', 'records', (1, 2), flexible_from=0),
-        Field('acquired_records', 'acquiredRecords', 'struct', (1, 2), array=True, struct=AcquiredRecords, flexible_from=0),
+        Field(
+            'acquired_records', 'acquiredRecords', 'struct', (1, 2), array=True, struct=AcquiredRecords,
+            flexible_from=0,
+        ),
     )
 
     partition_index: int = 0
@@ -109,7 +117,9 @@ class ShareFetchableTopicResponse(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (1, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -155,8 +165,14 @@ class ShareFetchResponse(Message, gc=False):
         Field('error_code', 'errorCode', 'int16', (1, 2), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (1, 2), nullable=(1, 2), flexible_from=0),
         Field('acquisition_lock_timeout_ms', 'acquisitionLockTimeoutMs', 'int32', (1, 2), flexible_from=0),
-        Field('responses', 'responses', 'struct', (1, 2), array=True, struct=ShareFetchableTopicResponse, flexible_from=0),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint, flexible_from=0),
+        Field(
+            'responses', 'responses', 'struct', (1, 2), array=True, struct=ShareFetchableTopicResponse,
+            flexible_from=0,
+        ),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -261,21 +277,28 @@ class ShareFetchResponse(Message, gc=False):
                                 unknown_2, pos = read_unknown_tags(data, pos + 19, tags)
                                 pos -= 19
                             pos += 19
-                            acquired_records.append(AcquiredRecords(first_offset, last_offset, delivery_count, unknown_2))
+                            acquired_records.append(AcquiredRecords(
+                                first_offset, last_offset, delivery_count, unknown_2,
+                            ))
                         tags = data[pos]
                         unknown_3: UnknownTags = ()
                         if tags:
                             unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(partition_index, error_code_2, error_message_2, acknowledge_error_code, acknowledge_error_message, current_leader, records, acquired_records, unknown_3))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, error_message_2, acknowledge_error_code,
+                            acknowledge_error_message, current_leader, records, acquired_records, unknown_3,
+                        ))
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    responses.append(ShareFetchableTopicResponse(as_uuid(Uuid, topic_id), partitions, unknown_4))
+                    responses.append(ShareFetchableTopicResponse(
+                        as_uuid(Uuid, topic_id), partitions, unknown_4,
+                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -315,7 +338,10 @@ class ShareFetchResponse(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareFetchResponse(throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses, node_endpoints, unknown_6), pos + 1
+                return ShareFetchResponse(
+                    throttle_time_ms, error_code, error_message, acquisition_lock_timeout_ms, responses,
+                    node_endpoints, unknown_6,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -332,11 +358,23 @@ class ShareFetchResponse(Message, gc=False):
                     error_message_size = len(error_message_raw) + 1
                 responses = self.responses
                 responses_size = len(responses) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, _write_iB(self.acquisition_lock_timeout_ms, responses_size) if responses_size < 128 else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    _write_iB(self.acquisition_lock_timeout_ms, responses_size)
+                    if responses_size < 128
+                    else _write_i(self.acquisition_lock_timeout_ms) + uvarint(responses_size),
+                )
                 for item in responses:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.error_message is None:
                             error_message_raw_2 = b""
@@ -360,12 +398,33 @@ class ShareFetchResponse(Message, gc=False):
                         records_size = len(records_raw) + 1
                         acquired_records = item_2.acquired_records
                         acquired_records_size = len(acquired_records) + 1
-                        out += (_write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(item_2.partition_index, item_2.error_code) + string_size(error_message_size_2), error_message_raw_2, _write_hB(item_2.acknowledge_error_code, acknowledge_error_message_size) if acknowledge_error_message_size < 128 else _write_h(item_2.acknowledge_error_code) + string_size(acknowledge_error_message_size), acknowledge_error_message_raw, _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section, SIZES[records_size] if records_size < 128 else uvarint(records_size), records_raw, SIZES[acquired_records_size] if acquired_records_size < 128 else uvarint(acquired_records_size))
+                        out += (
+                            _write_ihB(item_2.partition_index, item_2.error_code, error_message_size_2)
+                            if error_message_size_2 < 128
+                            else _write_ih(
+                                item_2.partition_index, item_2.error_code,
+                            ) + string_size(error_message_size_2),
+                            error_message_raw_2,
+                            _write_hB(item_2.acknowledge_error_code, acknowledge_error_message_size)
+                            if acknowledge_error_message_size < 128
+                            else _write_h(item_2.acknowledge_error_code) + string_size(acknowledge_error_message_size),
+                            acknowledge_error_message_raw,
+                            _write_iiB(current_leader.leader_id, current_leader.leader_epoch, tags), section,
+                            SIZES[records_size] if records_size < 128 else uvarint(records_size), records_raw,
+                            SIZES[acquired_records_size]
+                            if acquired_records_size < 128
+                            else uvarint(acquired_records_size),
+                        )
                         for item_3 in acquired_records:
                             tags_2, section_2 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qqhB(item_3.first_offset, item_3.last_offset, item_3.delivery_count, tags_2), section_2)
+                            out += (
+                                _write_qqhB(
+                                    item_3.first_offset, item_3.last_offset, item_3.delivery_count, tags_2,
+                                ),
+                                section_2,
+                            )
                         tags_3, section_3 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -376,7 +435,11 @@ class ShareFetchResponse(Message, gc=False):
                     out += (SIZES[tags_4], section_4)
                 node_endpoints = self.node_endpoints
                 node_endpoints_size = len(node_endpoints) + 1
-                out.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                out.append(
+                    SIZES[node_endpoints_size]
+                    if node_endpoints_size < 128
+                    else uvarint(node_endpoints_size)
+                )
                 for item_4 in node_endpoints:
                     host_raw = item_4.host.encode()
                     host_size = len(host_raw) + 1
@@ -389,7 +452,16 @@ class ShareFetchResponse(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (_write_iB(item_4.node_id, host_size) if host_size < 128 else _write_i(item_4.node_id) + string_size(host_size), host_raw, _write_iB(item_4.port, rack_size) if rack_size < 128 else _write_i(item_4.port) + string_size(rack_size), rack_raw, SIZES[tags_5], section_5)
+                    out += (
+                        _write_iB(item_4.node_id, host_size)
+                        if host_size < 128
+                        else _write_i(item_4.node_id) + string_size(host_size),
+                        host_raw,
+                        _write_iB(item_4.port, rack_size)
+                        if rack_size < 128
+                        else _write_i(item_4.port) + string_size(rack_size),
+                        rack_raw, SIZES[tags_5], section_5,
+                    )
                 tags_6, section_6 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -52,7 +54,10 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
         Field('member_epoch', 'memberEpoch', 'int32', (0, 0), flexible_from=0),
         Field('previous_member_epoch', 'previousMemberEpoch', 'int32', (0, 0), flexible_from=0),
         Field('state', 'state', 'int8', (0, 0), flexible_from=0),
-        Field('assigned_partitions', 'assignedPartitions', 'struct', (0, 0), array=True, struct=TopicPartitions, flexible_from=0),
+        Field(
+            'assigned_partitions', 'assignedPartitions', 'struct', (0, 0), array=True, struct=TopicPartitions,
+            flexible_from=0,
+        ),
     )
 
     member_epoch: int = 0
@@ -66,7 +71,9 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
         start = pos
         try:
             if version == 0:
@@ -99,7 +106,9 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupCurrentMemberAssignmentValue(member_epoch, previous_member_epoch, state, assigned_partitions, unknown_2), pos + 1
+                return ShareGroupCurrentMemberAssignmentValue(
+                    member_epoch, previous_member_epoch, state, assigned_partitions, unknown_2,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -110,14 +119,28 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
             if version == 0:
                 assigned_partitions = self.assigned_partitions
                 assigned_partitions_size = len(assigned_partitions) + 1
-                out.append(_write_iibB(self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size) if assigned_partitions_size < 128 else _write_iib(self.member_epoch, self.previous_member_epoch, self.state) + uvarint(assigned_partitions_size))
+                out.append(
+                    _write_iibB(
+                        self.member_epoch, self.previous_member_epoch, self.state, assigned_partitions_size,
+                    )
+                    if assigned_partitions_size < 128
+                    else _write_iib(
+                        self.member_epoch, self.previous_member_epoch, self.state,
+                    ) + uvarint(assigned_partitions_size)
+                )
                 for item in assigned_partitions:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16s(item.topic_id), _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        _write_16s(item.topic_id),
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

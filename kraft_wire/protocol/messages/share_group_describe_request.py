@@ -27,7 +27,9 @@ class ShareGroupDescribeRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_ids', 'groupIds', 'string', (1, 1), array=True, flexible_from=0),
-        Field('include_authorized_operations', 'includeAuthorizedOperations', 'bool', (1, 1), flexible_from=0),
+        Field(
+            'include_authorized_operations', 'includeAuthorizedOperations', 'bool', (1, 1), flexible_from=0,
+        ),
     )
 
     group_ids: tuple[str, ...] = ()
@@ -87,7 +89,10 @@ class ShareGroupDescribeRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags), section))
+                return b"".join((
+                    write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags),
+                    section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

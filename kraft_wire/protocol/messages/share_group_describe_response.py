@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -56,7 +61,10 @@ class Assignment(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('topic_partitions', 'topicPartitions', 'struct', (1, 1), array=True, struct=TopicPartitions, flexible_from=0),
+        Field(
+            'topic_partitions', 'topicPartitions', 'struct', (1, 1), array=True, struct=TopicPartitions,
+            flexible_from=0,
+        ),
     )
 
     topic_partitions: list[TopicPartitions] = []
@@ -74,7 +82,9 @@ class Member(Structure, gc=False):
         Field('member_epoch', 'memberEpoch', 'int32', (1, 1), flexible_from=0),
         Field('client_id', 'clientId', 'string', (1, 1), flexible_from=0),
         Field('client_host', 'clientHost', 'string', (1, 1), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (1, 1), array=True, flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (1, 1), array=True, flexible_from=0,
+        ),
         Field('assignment', 'assignment', 'struct', (1, 1), struct=Assignment, flexible_from=0),
     )
 
@@ -276,7 +286,9 @@ class ShareGroupDescribeResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), topic_name, partitions, unknown))
+                            topic_partitions.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -289,14 +301,20 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
                             pos -= 2
                         pos += 2
-                        members.append(Member(member_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names, assignment, unknown_3))
+                        members.append(Member(
+                            member_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names,
+                            assignment, unknown_3,
+                        ))
                     authorized_operations, tags = _read_iB(data, pos)
                     unknown_4: UnknownTags = ()
                     if tags:
                         unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, assignor_name, members, authorized_operations, unknown_4))
+                    groups.append(DescribedGroup(
+                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                        assignor_name, members, authorized_operations, unknown_4,
+                    ))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
@@ -313,7 +331,11 @@ class ShareGroupDescribeResponse(Message, gc=False):
             if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -329,7 +351,23 @@ class ShareGroupDescribeResponse(Message, gc=False):
                     assignor_name_size = len(assignor_name_raw) + 1
                     members = item.members
                     members_size = len(members) + 1
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, _write_iiB(item.group_epoch, item.assignment_epoch, assignor_name_size) if assignor_name_size < 128 else _write_ii(item.group_epoch, item.assignment_epoch) + string_size(assignor_name_size), assignor_name_raw, SIZES[members_size] if members_size < 128 else uvarint(members_size))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
+                        group_state_raw,
+                        _write_iiB(item.group_epoch, item.assignment_epoch, assignor_name_size)
+                        if assignor_name_size < 128
+                        else _write_ii(
+                            item.group_epoch, item.assignment_epoch,
+                        ) + string_size(assignor_name_size),
+                        assignor_name_raw,
+                        SIZES[members_size] if members_size < 128 else uvarint(members_size),
+                    )
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
@@ -347,7 +385,23 @@ class ShareGroupDescribeResponse(Message, gc=False):
                         assignment = item_2.assignment
                         topic_partitions = assignment.topic_partitions
                         topic_partitions_size = len(topic_partitions) + 1
-                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_iB(item_2.member_epoch, client_id_size) if client_id_size < 128 else _write_i(item_2.member_epoch) + string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[topic_partitions_size] if topic_partitions_size < 128 else uvarint(topic_partitions_size))
+                        out += (
+                            SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                            member_id_raw,
+                            SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                            rack_id_raw,
+                            _write_iB(item_2.member_epoch, client_id_size)
+                            if client_id_size < 128
+                            else _write_i(item_2.member_epoch) + string_size(client_id_size),
+                            client_id_raw,
+                            SIZES[client_host_size]
+                            if client_host_size < 128
+                            else string_size(client_host_size),
+                            client_host_raw, write_compact_strings(subscribed_topic_names),
+                            SIZES[topic_partitions_size]
+                            if topic_partitions_size < 128
+                            else uvarint(topic_partitions_size),
+                        )
                         for item_3 in topic_partitions:
                             topic_name_raw = item_3.topic_name.encode()
                             topic_name_size = len(topic_name_raw) + 1
@@ -356,7 +410,16 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_16sB(item_3.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                            out += (
+                                _write_16sB(item_3.topic_id, topic_name_size)
+                                if topic_name_size < 128
+                                else _write_16s(item_3.topic_id) + string_size(topic_name_size),
+                                topic_name_raw,
+                                _write_array_i[partitions_size](partitions_size, *partitions)
+                                if partitions_size < SHORT
+                                else write_long_array(partitions, "i"),
+                                SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), assignment.unknown_tagged_fields)

@@ -31,7 +31,10 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
         Field('member_id', 'memberId', 'string', (1, 1), flexible_from=0),
         Field('member_epoch', 'memberEpoch', 'int32', (1, 1), flexible_from=0),
         Field('rack_id', 'rackId', 'string', (1, 1), nullable=(1, 1), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (1, 1), array=True, nullable=(1, 1), flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (1, 1), array=True, nullable=(1, 1),
+            flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -90,7 +93,9 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupHeartbeatRequest(group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown)
+                return ShareGroupHeartbeatRequest(
+                    group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -140,7 +145,9 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupHeartbeatRequest(group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown), pos + 1
+                return ShareGroupHeartbeatRequest(
+                    group_id, member_id, member_epoch, rack_id, subscribed_topic_names, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -163,7 +170,19 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.member_epoch, rack_id_size) if rack_id_size < 128 else _write_i(self.member_epoch) + string_size(rack_id_size), rack_id_raw, b"\0" if subscribed_topic_names is None else write_compact_strings(subscribed_topic_names), SIZES[tags], section))
+                return b"".join((
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iB(self.member_epoch, rack_id_size)
+                    if rack_id_size < 128
+                    else _write_i(self.member_epoch) + string_size(rack_id_size),
+                    rack_id_raw,
+                    b"\0"
+                    if subscribed_topic_names is None
+                    else write_compact_strings(subscribed_topic_names),
+                    SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

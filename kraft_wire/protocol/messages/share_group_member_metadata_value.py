@@ -25,7 +25,9 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
         Field('rack_id', 'rackId', 'string', (0, 0), nullable=(0, 0), flexible_from=0),
         Field('client_id', 'clientId', 'string', (0, 0), flexible_from=0),
         Field('client_host', 'clientHost', 'string', (0, 0), flexible_from=0),
-        Field('subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 0), array=True, flexible_from=0),
+        Field(
+            'subscribed_topic_names', 'subscribedTopicNames', 'string', (0, 0), array=True, flexible_from=0,
+        ),
     )
 
     rack_id: str | None = ''
@@ -79,7 +81,9 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupMemberMetadataValue(rack_id, client_id, client_host, subscribed_topic_names, unknown)
+                return ShareGroupMemberMetadataValue(
+                    rack_id, client_id, client_host, subscribed_topic_names, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -126,7 +130,9 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupMemberMetadataValue(rack_id, client_id, client_host, subscribed_topic_names, unknown), pos + 1
+                return ShareGroupMemberMetadataValue(
+                    rack_id, client_id, client_host, subscribed_topic_names, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -149,7 +155,13 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[tags], section))
+                return b"".join((
+                    SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw,
+                    SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                    client_id_raw,
+                    SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
+                    client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, as_uuid, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -66,9 +68,18 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('initializing_topics', 'initializingTopics', 'struct', (0, 0), array=True, struct=TopicPartitionsInfo, flexible_from=0),
-        Field('initialized_topics', 'initializedTopics', 'struct', (0, 0), array=True, struct=TopicPartitionsInfo, flexible_from=0),
-        Field('deleting_topics', 'deletingTopics', 'struct', (0, 0), array=True, struct=TopicInfo, flexible_from=0),
+        Field(
+            'initializing_topics', 'initializingTopics', 'struct', (0, 0), array=True,
+            struct=TopicPartitionsInfo, flexible_from=0,
+        ),
+        Field(
+            'initialized_topics', 'initializedTopics', 'struct', (0, 0), array=True,
+            struct=TopicPartitionsInfo, flexible_from=0,
+        ),
+        Field(
+            'deleting_topics', 'deletingTopics', 'struct', (0, 0), array=True, struct=TopicInfo,
+            flexible_from=0,
+        ),
     )
 
     initializing_topics: list[TopicPartitionsInfo] = []
@@ -80,7 +91,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
         start = pos
         try:
             if version == 0:
@@ -114,7 +127,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    initializing_topics.append(TopicPartitionsInfo(as_uuid(Uuid, topic_id), topic_name, partitions, unknown))
+                    initializing_topics.append(TopicPartitionsInfo(
+                        as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                    ))
                 size = data[pos]
                 pos += 1
                 initialized_topics: list[TopicPartitionsInfo]
@@ -145,7 +160,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    initialized_topics.append(TopicPartitionsInfo(as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2))
+                    initialized_topics.append(TopicPartitionsInfo(
+                        as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2,
+                    ))
                 size = data[pos]
                 pos += 1
                 deleting_topics: list[TopicInfo]
@@ -174,7 +191,9 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return ShareGroupStatePartitionMetadataValue(initializing_topics, initialized_topics, deleting_topics, unknown_4), pos + 1
+                return ShareGroupStatePartitionMetadataValue(
+                    initializing_topics, initialized_topics, deleting_topics, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -185,7 +204,11 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
             if version == 0:
                 initializing_topics = self.initializing_topics
                 initializing_topics_size = len(initializing_topics) + 1
-                out.append(SIZES[initializing_topics_size] if initializing_topics_size < 128 else uvarint(initializing_topics_size))
+                out.append(
+                    SIZES[initializing_topics_size]
+                    if initializing_topics_size < 128
+                    else uvarint(initializing_topics_size)
+                )
                 for item in initializing_topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
@@ -194,10 +217,23 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_16sB(item.topic_id, topic_name_size) if topic_name_size < 128 else _write_16s(item.topic_id) + string_size(topic_name_size), topic_name_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        _write_16sB(item.topic_id, topic_name_size)
+                        if topic_name_size < 128
+                        else _write_16s(item.topic_id) + string_size(topic_name_size),
+                        topic_name_raw,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 initialized_topics = self.initialized_topics
                 initialized_topics_size = len(initialized_topics) + 1
-                out.append(SIZES[initialized_topics_size] if initialized_topics_size < 128 else uvarint(initialized_topics_size))
+                out.append(
+                    SIZES[initialized_topics_size]
+                    if initialized_topics_size < 128
+                    else uvarint(initialized_topics_size)
+                )
                 for item_2 in initialized_topics:
                     topic_name_raw_2 = item_2.topic_name.encode()
                     topic_name_size_2 = len(topic_name_raw_2) + 1
@@ -206,17 +242,35 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (_write_16sB(item_2.topic_id, topic_name_size_2) if topic_name_size_2 < 128 else _write_16s(item_2.topic_id) + string_size(topic_name_size_2), topic_name_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
+                    out += (
+                        _write_16sB(item_2.topic_id, topic_name_size_2)
+                        if topic_name_size_2 < 128
+                        else _write_16s(item_2.topic_id) + string_size(topic_name_size_2),
+                        topic_name_raw_2,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_2], section_2,
+                    )
                 deleting_topics = self.deleting_topics
                 deleting_topics_size = len(deleting_topics) + 1
-                out.append(SIZES[deleting_topics_size] if deleting_topics_size < 128 else uvarint(deleting_topics_size))
+                out.append(
+                    SIZES[deleting_topics_size]
+                    if deleting_topics_size < 128
+                    else uvarint(deleting_topics_size)
+                )
                 for item_3 in deleting_topics:
                     topic_name_raw_3 = item_3.topic_name.encode()
                     topic_name_size_3 = len(topic_name_raw_3) + 1
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (_write_16sB(item_3.topic_id, topic_name_size_3) if topic_name_size_3 < 128 else _write_16s(item_3.topic_id) + string_size(topic_name_size_3), topic_name_raw_3, SIZES[tags_3], section_3)
+                    out += (
+                        _write_16sB(item_3.topic_id, topic_name_size_3)
+                        if topic_name_size_3 < 128
+                        else _write_16s(item_3.topic_id) + string_size(topic_name_size_3),
+                        topic_name_raw_3, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -48,7 +48,9 @@ class ShareGroupTargetAssignmentMetadataKey(Message, gc=False):
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
         start = pos
         try:
             if version == 0:

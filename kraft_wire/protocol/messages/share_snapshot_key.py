@@ -80,7 +80,9 @@ class ShareSnapshotKey(Message, gc=False):
             if version == 0:
                 group_id_raw = self.group_id.encode()
                 group_id_size = len(group_id_raw)
-                return b"".join((_write_h(group_id_size), group_id_raw, _write_16si(self.topic_id, self.partition)))
+                return b"".join((
+                    _write_h(group_id_size), group_id_raw, _write_16si(self.topic_id, self.partition),
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -58,10 +60,15 @@ class ShareSnapshotValue(Message, gc=False):
         Field('state_epoch', 'stateEpoch', 'int32', (0, 0), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 0), flexible_from=0),
         Field('start_offset', 'startOffset', 'int64', (0, 0), flexible_from=0),
-        Field('delivery_complete_count', 'deliveryCompleteCount', 'int32', (0, 0), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'delivery_complete_count', 'deliveryCompleteCount', 'int32', (0, 0), tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
         Field('create_timestamp', 'createTimestamp', 'int64', (0, 0), flexible_from=0),
         Field('write_timestamp', 'writeTimestamp', 'int64', (0, 0), flexible_from=0),
-        Field('state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0),
+        Field(
+            'state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0,
+        ),
     )
 
     snapshot_epoch: int = 0
@@ -87,7 +94,10 @@ class ShareSnapshotValue(Message, gc=False):
         start = pos
         try:
             if version == 0:
-                snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp, write_timestamp, size = _read_iiiqqqB(data, pos)
+                (
+                    snapshot_epoch, state_epoch, leader_epoch, start_offset, create_timestamp,
+                    write_timestamp, size,
+                ) = _read_iiiqqqB(data, pos)
                 pos += 37
                 state_batches: list[StateBatch]
                 if 0 < size < 128:
@@ -102,7 +112,9 @@ class ShareSnapshotValue(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 20, tags)
                         pos -= 20
                     pos += 20
-                    state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                    state_batches.append(StateBatch(
+                        first_offset, last_offset, delivery_state, delivery_count, unknown,
+                    ))
                 tags = data[pos]
                 pos += 1
                 delivery_complete_count: int
@@ -131,7 +143,10 @@ class ShareSnapshotValue(Message, gc=False):
                     if others:
                         unknown_2 = tuple(others)
                 if pos <= len(data):
-                    return ShareSnapshotValue(snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count, create_timestamp, write_timestamp, state_batches, unknown_2), pos
+                    return ShareSnapshotValue(
+                        snapshot_epoch, state_epoch, leader_epoch, start_offset, delivery_complete_count,
+                        create_timestamp, write_timestamp, state_batches, unknown_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -142,12 +157,28 @@ class ShareSnapshotValue(Message, gc=False):
             if version == 0:
                 state_batches = self.state_batches
                 state_batches_size = len(state_batches) + 1
-                out.append(_write_iiiqqqB(self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp, state_batches_size) if state_batches_size < 128 else _write_iiiqqq(self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset, self.create_timestamp, self.write_timestamp) + uvarint(state_batches_size))
+                out.append(
+                    _write_iiiqqqB(
+                        self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset,
+                        self.create_timestamp, self.write_timestamp, state_batches_size,
+                    )
+                    if state_batches_size < 128
+                    else _write_iiiqqq(
+                        self.snapshot_epoch, self.state_epoch, self.leader_epoch, self.start_offset,
+                        self.create_timestamp, self.write_timestamp,
+                    ) + uvarint(state_batches_size)
+                )
                 for item in state_batches:
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_qqbhB(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count, tags), section)
+                    out += (
+                        _write_qqbhB(
+                            item.first_offset, item.last_offset, item.delivery_state, item.delivery_count,
+                            tags,
+                        ),
+                        section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields or self.delivery_complete_count != -1:
                     known: list[tuple[int, bytes]] = []

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -57,8 +59,13 @@ class ShareUpdateValue(Message, gc=False):
         Field('snapshot_epoch', 'snapshotEpoch', 'int32', (0, 0), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 0), flexible_from=0),
         Field('start_offset', 'startOffset', 'int64', (0, 0), flexible_from=0),
-        Field('delivery_complete_count', 'deliveryCompleteCount', 'int32', (0, 0), tag=0, tagged_from=0, flexible_from=0),
-        Field('state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0),
+        Field(
+            'delivery_complete_count', 'deliveryCompleteCount', 'int32', (0, 0), tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
+        Field(
+            'state_batches', 'stateBatches', 'struct', (0, 0), array=True, struct=StateBatch, flexible_from=0,
+        ),
     )
 
     snapshot_epoch: int = 0
@@ -93,7 +100,9 @@ class ShareUpdateValue(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 20, tags)
                         pos -= 20
                     pos += 20
-                    state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                    state_batches.append(StateBatch(
+                        first_offset, last_offset, delivery_state, delivery_count, unknown,
+                    ))
                 tags = data[pos]
                 pos += 1
                 delivery_complete_count: int
@@ -122,7 +131,10 @@ class ShareUpdateValue(Message, gc=False):
                     if others:
                         unknown_2 = tuple(others)
                 if pos <= len(data):
-                    return ShareUpdateValue(snapshot_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches, unknown_2), pos
+                    return ShareUpdateValue(
+                        snapshot_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches,
+                        unknown_2,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -133,12 +145,24 @@ class ShareUpdateValue(Message, gc=False):
             if version == 0:
                 state_batches = self.state_batches
                 state_batches_size = len(state_batches) + 1
-                out.append(_write_iiqB(self.snapshot_epoch, self.leader_epoch, self.start_offset, state_batches_size) if state_batches_size < 128 else _write_iiq(self.snapshot_epoch, self.leader_epoch, self.start_offset) + uvarint(state_batches_size))
+                out.append(
+                    _write_iiqB(self.snapshot_epoch, self.leader_epoch, self.start_offset, state_batches_size)
+                    if state_batches_size < 128
+                    else _write_iiq(
+                        self.snapshot_epoch, self.leader_epoch, self.start_offset,
+                    ) + uvarint(state_batches_size)
+                )
                 for item in state_batches:
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_qqbhB(item.first_offset, item.last_offset, item.delivery_state, item.delivery_count, tags), section)
+                    out += (
+                        _write_qqbhB(
+                            item.first_offset, item.last_offset, item.delivery_state, item.delivery_count,
+                            tags,
+                        ),
+                        section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields or self.delivery_complete_count != -1:
                     known: list[tuple[int, bytes]] = []

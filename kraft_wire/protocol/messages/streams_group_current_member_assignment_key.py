@@ -58,7 +58,9 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, gc=False):
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupCurrentMemberAssignmentKey, int]:
         start = pos
         try:
             if version == 0:
@@ -90,7 +92,9 @@ class StreamsGroupCurrentMemberAssignmentKey(Message, gc=False):
                 group_id_size = len(group_id_raw)
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw)
-                return b"".join((_write_h(group_id_size), group_id_raw, _write_h(member_id_size), member_id_raw))
+                return b"".join((
+                    _write_h(group_id_size), group_id_raw, _write_h(member_id_size), member_id_raw,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

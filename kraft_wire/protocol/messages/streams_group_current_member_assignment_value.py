@@ -6,7 +6,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_tag_count, long_array, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_tag_count, long_array, long_rounds, long_string, long_tag,
+    read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -27,7 +30,10 @@ class TaskIds(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('subtopology_id', 'subtopologyId', 'string', (0, 0), flexible_from=0),
         Field('partitions', 'partitions', 'int32', (0, 0), array=True, flexible_from=0),
-        Field('assignment_epochs', 'assignmentEpochs', 'int32', (0, 0), array=True, nullable=(0, 0), tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'assignment_epochs', 'assignmentEpochs', 'int32', (0, 0), array=True, nullable=(0, 0), tag=0,
+            tagged_from=0, flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -55,9 +61,18 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
         Field('active_tasks', 'activeTasks', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
         Field('standby_tasks', 'standbyTasks', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
         Field('warmup_tasks', 'warmupTasks', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
-        Field('active_tasks_pending_revocation', 'activeTasksPendingRevocation', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
-        Field('standby_tasks_pending_revocation', 'standbyTasksPendingRevocation', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
-        Field('warmup_tasks_pending_revocation', 'warmupTasksPendingRevocation', 'struct', (0, 0), array=True, struct=TaskIds, flexible_from=0),
+        Field(
+            'active_tasks_pending_revocation', 'activeTasksPendingRevocation', 'struct', (0, 0), array=True,
+            struct=TaskIds, flexible_from=0,
+        ),
+        Field(
+            'standby_tasks_pending_revocation', 'standbyTasksPendingRevocation', 'struct', (0, 0), array=True,
+            struct=TaskIds, flexible_from=0,
+        ),
+        Field(
+            'warmup_tasks_pending_revocation', 'warmupTasksPendingRevocation', 'struct', (0, 0), array=True,
+            struct=TaskIds, flexible_from=0,
+        ),
     )
 
     member_epoch: int = 0
@@ -81,7 +96,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupCurrentMemberAssignmentValue, int]:
         start = pos
         try:
             if version == 0:
@@ -204,7 +221,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_2:
                             unknown_2 = tuple(others_2)
-                    standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2))
+                    standby_tasks.append(TaskIds(
+                        subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2,
+                    ))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
@@ -264,7 +283,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_3:
                             unknown_3 = tuple(others_3)
-                    warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3))
+                    warmup_tasks.append(TaskIds(
+                        subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3,
+                    ))
                 size = data[pos]
                 pos += 1
                 active_tasks_pending_revocation: list[TaskIds]
@@ -324,7 +345,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_4:
                             unknown_4 = tuple(others_4)
-                    active_tasks_pending_revocation.append(TaskIds(subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4))
+                    active_tasks_pending_revocation.append(TaskIds(
+                        subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4,
+                    ))
                 size = data[pos]
                 pos += 1
                 standby_tasks_pending_revocation: list[TaskIds]
@@ -384,7 +407,9 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_5:
                             unknown_5 = tuple(others_5)
-                    standby_tasks_pending_revocation.append(TaskIds(subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5))
+                    standby_tasks_pending_revocation.append(TaskIds(
+                        subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5,
+                    ))
                 size = data[pos]
                 pos += 1
                 warmup_tasks_pending_revocation: list[TaskIds]
@@ -444,13 +469,19 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 pos = end
                         if others_6:
                             unknown_6 = tuple(others_6)
-                    warmup_tasks_pending_revocation.append(TaskIds(subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6))
+                    warmup_tasks_pending_revocation.append(TaskIds(
+                        subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6,
+                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
                     unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupCurrentMemberAssignmentValue(member_epoch, previous_member_epoch, state, active_tasks, standby_tasks, warmup_tasks, active_tasks_pending_revocation, standby_tasks_pending_revocation, warmup_tasks_pending_revocation, unknown_7), pos + 1
+                return StreamsGroupCurrentMemberAssignmentValue(
+                    member_epoch, previous_member_epoch, state, active_tasks, standby_tasks, warmup_tasks,
+                    active_tasks_pending_revocation, standby_tasks_pending_revocation,
+                    warmup_tasks_pending_revocation, unknown_7,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -461,7 +492,13 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
             if version == 0:
                 active_tasks = self.active_tasks
                 active_tasks_size = len(active_tasks) + 1
-                out.append(_write_iibB(self.member_epoch, self.previous_member_epoch, self.state, active_tasks_size) if active_tasks_size < 128 else _write_iib(self.member_epoch, self.previous_member_epoch, self.state) + uvarint(active_tasks_size))
+                out.append(
+                    _write_iibB(self.member_epoch, self.previous_member_epoch, self.state, active_tasks_size)
+                    if active_tasks_size < 128
+                    else _write_iib(
+                        self.member_epoch, self.previous_member_epoch, self.state,
+                    ) + uvarint(active_tasks_size)
+                )
                 for item in active_tasks:
                     subtopology_id_raw = item.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
@@ -476,19 +513,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs, assignment_epochs_size = (), 0
                             else:
                                 assignment_epochs_size = len(assignment_epochs) + 1
-                            known.append((0, _write_array_i[assignment_epochs_size](assignment_epochs_size, *assignment_epochs) if assignment_epochs_size < SHORT else write_long_array(assignment_epochs, "i")))
+                            known.append((
+                                0,
+                                _write_array_i[assignment_epochs_size](
+                                    assignment_epochs_size, *assignment_epochs,
+                                )
+                                if assignment_epochs_size < SHORT
+                                else write_long_array(assignment_epochs, "i"),
+                            ))
                         tags, section = write_tags(known, item.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[subtopology_id_size]
+                        if subtopology_id_size < 128
+                        else string_size(subtopology_id_size),
+                        subtopology_id_raw,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
-                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                out.append(
+                    SIZES[standby_tasks_size]
+                    if standby_tasks_size < 128
+                    else uvarint(standby_tasks_size)
+                )
                 for item_2 in standby_tasks:
                     subtopology_id_raw_2 = item_2.subtopology_id.encode()
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                     partitions_2 = item_2.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     tags_2, section_2 = 0, b""
-                    if item_2.unknown_tagged_fields or item_2.assignment_epochs is None or item_2.assignment_epochs:
+                    if (
+                        item_2.unknown_tagged_fields
+                        or item_2.assignment_epochs is None
+                        or item_2.assignment_epochs
+                    ):
                         known_2: list[tuple[int, bytes]] = []
                         if item_2.assignment_epochs is None or item_2.assignment_epochs:
                             assignment_epochs_2 = item_2.assignment_epochs
@@ -496,19 +557,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_2, assignment_epochs_size_2 = (), 0
                             else:
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
-                            known_2.append((0, _write_array_i[assignment_epochs_size_2](assignment_epochs_size_2, *assignment_epochs_2) if assignment_epochs_size_2 < SHORT else write_long_array(assignment_epochs_2, "i")))
+                            known_2.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_2](
+                                    assignment_epochs_size_2, *assignment_epochs_2,
+                                )
+                                if assignment_epochs_size_2 < SHORT
+                                else write_long_array(assignment_epochs_2, "i"),
+                            ))
                         tags_2, section_2 = write_tags(known_2, item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[subtopology_id_size_2]
+                        if subtopology_id_size_2 < 128
+                        else string_size(subtopology_id_size_2),
+                        subtopology_id_raw_2,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_2], section_2,
+                    )
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
-                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                out.append(
+                    SIZES[warmup_tasks_size]
+                    if warmup_tasks_size < 128
+                    else uvarint(warmup_tasks_size)
+                )
                 for item_3 in warmup_tasks:
                     subtopology_id_raw_3 = item_3.subtopology_id.encode()
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                     partitions_3 = item_3.partitions
                     partitions_size_3 = len(partitions_3) + 1
                     tags_3, section_3 = 0, b""
-                    if item_3.unknown_tagged_fields or item_3.assignment_epochs is None or item_3.assignment_epochs:
+                    if (
+                        item_3.unknown_tagged_fields
+                        or item_3.assignment_epochs is None
+                        or item_3.assignment_epochs
+                    ):
                         known_3: list[tuple[int, bytes]] = []
                         if item_3.assignment_epochs is None or item_3.assignment_epochs:
                             assignment_epochs_3 = item_3.assignment_epochs
@@ -516,19 +601,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_3, assignment_epochs_size_3 = (), 0
                             else:
                                 assignment_epochs_size_3 = len(assignment_epochs_3) + 1
-                            known_3.append((0, _write_array_i[assignment_epochs_size_3](assignment_epochs_size_3, *assignment_epochs_3) if assignment_epochs_size_3 < SHORT else write_long_array(assignment_epochs_3, "i")))
+                            known_3.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_3](
+                                    assignment_epochs_size_3, *assignment_epochs_3,
+                                )
+                                if assignment_epochs_size_3 < SHORT
+                                else write_long_array(assignment_epochs_3, "i"),
+                            ))
                         tags_3, section_3 = write_tags(known_3, item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[subtopology_id_size_3]
+                        if subtopology_id_size_3 < 128
+                        else string_size(subtopology_id_size_3),
+                        subtopology_id_raw_3,
+                        _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                        if partitions_size_3 < SHORT
+                        else write_long_array(partitions_3, "i"),
+                        SIZES[tags_3], section_3,
+                    )
                 active_tasks_pending_revocation = self.active_tasks_pending_revocation
                 active_tasks_pending_revocation_size = len(active_tasks_pending_revocation) + 1
-                out.append(SIZES[active_tasks_pending_revocation_size] if active_tasks_pending_revocation_size < 128 else uvarint(active_tasks_pending_revocation_size))
+                out.append(
+                    SIZES[active_tasks_pending_revocation_size]
+                    if active_tasks_pending_revocation_size < 128
+                    else uvarint(active_tasks_pending_revocation_size)
+                )
                 for item_4 in active_tasks_pending_revocation:
                     subtopology_id_raw_4 = item_4.subtopology_id.encode()
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
                     partitions_4 = item_4.partitions
                     partitions_size_4 = len(partitions_4) + 1
                     tags_4, section_4 = 0, b""
-                    if item_4.unknown_tagged_fields or item_4.assignment_epochs is None or item_4.assignment_epochs:
+                    if (
+                        item_4.unknown_tagged_fields
+                        or item_4.assignment_epochs is None
+                        or item_4.assignment_epochs
+                    ):
                         known_4: list[tuple[int, bytes]] = []
                         if item_4.assignment_epochs is None or item_4.assignment_epochs:
                             assignment_epochs_4 = item_4.assignment_epochs
@@ -536,19 +645,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_4, assignment_epochs_size_4 = (), 0
                             else:
                                 assignment_epochs_size_4 = len(assignment_epochs_4) + 1
-                            known_4.append((0, _write_array_i[assignment_epochs_size_4](assignment_epochs_size_4, *assignment_epochs_4) if assignment_epochs_size_4 < SHORT else write_long_array(assignment_epochs_4, "i")))
+                            known_4.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_4](
+                                    assignment_epochs_size_4, *assignment_epochs_4,
+                                )
+                                if assignment_epochs_size_4 < SHORT
+                                else write_long_array(assignment_epochs_4, "i"),
+                            ))
                         tags_4, section_4 = write_tags(known_4, item_4.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_4], section_4)
+                    out += (
+                        SIZES[subtopology_id_size_4]
+                        if subtopology_id_size_4 < 128
+                        else string_size(subtopology_id_size_4),
+                        subtopology_id_raw_4,
+                        _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                        if partitions_size_4 < SHORT
+                        else write_long_array(partitions_4, "i"),
+                        SIZES[tags_4], section_4,
+                    )
                 standby_tasks_pending_revocation = self.standby_tasks_pending_revocation
                 standby_tasks_pending_revocation_size = len(standby_tasks_pending_revocation) + 1
-                out.append(SIZES[standby_tasks_pending_revocation_size] if standby_tasks_pending_revocation_size < 128 else uvarint(standby_tasks_pending_revocation_size))
+                out.append(
+                    SIZES[standby_tasks_pending_revocation_size]
+                    if standby_tasks_pending_revocation_size < 128
+                    else uvarint(standby_tasks_pending_revocation_size)
+                )
                 for item_5 in standby_tasks_pending_revocation:
                     subtopology_id_raw_5 = item_5.subtopology_id.encode()
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
                     partitions_5 = item_5.partitions
                     partitions_size_5 = len(partitions_5) + 1
                     tags_5, section_5 = 0, b""
-                    if item_5.unknown_tagged_fields or item_5.assignment_epochs is None or item_5.assignment_epochs:
+                    if (
+                        item_5.unknown_tagged_fields
+                        or item_5.assignment_epochs is None
+                        or item_5.assignment_epochs
+                    ):
                         known_5: list[tuple[int, bytes]] = []
                         if item_5.assignment_epochs is None or item_5.assignment_epochs:
                             assignment_epochs_5 = item_5.assignment_epochs
@@ -556,19 +689,43 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_5, assignment_epochs_size_5 = (), 0
                             else:
                                 assignment_epochs_size_5 = len(assignment_epochs_5) + 1
-                            known_5.append((0, _write_array_i[assignment_epochs_size_5](assignment_epochs_size_5, *assignment_epochs_5) if assignment_epochs_size_5 < SHORT else write_long_array(assignment_epochs_5, "i")))
+                            known_5.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_5](
+                                    assignment_epochs_size_5, *assignment_epochs_5,
+                                )
+                                if assignment_epochs_size_5 < SHORT
+                                else write_long_array(assignment_epochs_5, "i"),
+                            ))
                         tags_5, section_5 = write_tags(known_5, item_5.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_5], section_5)
+                    out += (
+                        SIZES[subtopology_id_size_5]
+                        if subtopology_id_size_5 < 128
+                        else string_size(subtopology_id_size_5),
+                        subtopology_id_raw_5,
+                        _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
+                        if partitions_size_5 < SHORT
+                        else write_long_array(partitions_5, "i"),
+                        SIZES[tags_5], section_5,
+                    )
                 warmup_tasks_pending_revocation = self.warmup_tasks_pending_revocation
                 warmup_tasks_pending_revocation_size = len(warmup_tasks_pending_revocation) + 1
-                out.append(SIZES[warmup_tasks_pending_revocation_size] if warmup_tasks_pending_revocation_size < 128 else uvarint(warmup_tasks_pending_revocation_size))
+                out.append(
+                    SIZES[warmup_tasks_pending_revocation_size]
+                    if warmup_tasks_pending_revocation_size < 128
+                    else uvarint(warmup_tasks_pending_revocation_size)
+                )
                 for item_6 in warmup_tasks_pending_revocation:
                     subtopology_id_raw_6 = item_6.subtopology_id.encode()
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
                     partitions_6 = item_6.partitions
                     partitions_size_6 = len(partitions_6) + 1
                     tags_6, section_6 = 0, b""
-                    if item_6.unknown_tagged_fields or item_6.assignment_epochs is None or item_6.assignment_epochs:
+                    if (
+                        item_6.unknown_tagged_fields
+                        or item_6.assignment_epochs is None
+                        or item_6.assignment_epochs
+                    ):
                         known_6: list[tuple[int, bytes]] = []
                         if item_6.assignment_epochs is None or item_6.assignment_epochs:
                             assignment_epochs_6 = item_6.assignment_epochs
@@ -576,9 +733,25 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 assignment_epochs_6, assignment_epochs_size_6 = (), 0
                             else:
                                 assignment_epochs_size_6 = len(assignment_epochs_6) + 1
-                            known_6.append((0, _write_array_i[assignment_epochs_size_6](assignment_epochs_size_6, *assignment_epochs_6) if assignment_epochs_size_6 < SHORT else write_long_array(assignment_epochs_6, "i")))
+                            known_6.append((
+                                0,
+                                _write_array_i[assignment_epochs_size_6](
+                                    assignment_epochs_size_6, *assignment_epochs_6,
+                                )
+                                if assignment_epochs_size_6 < SHORT
+                                else write_long_array(assignment_epochs_6, "i"),
+                            ))
                         tags_6, section_6 = write_tags(known_6, item_6.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_6], section_6)
+                    out += (
+                        SIZES[subtopology_id_size_6]
+                        if subtopology_id_size_6 < 128
+                        else string_size(subtopology_id_size_6),
+                        subtopology_id_raw_6,
+                        _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
+                        if partitions_size_6 < SHORT
+                        else write_long_array(partitions_6, "i"),
+                        SIZES[tags_6], section_6,
+                    )
                 tags_7, section_7 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_7, section_7 = write_tags((), self.unknown_tagged_fields)

@@ -29,7 +29,9 @@ class StreamsGroupDescribeRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('group_ids', 'groupIds', 'string', (0, 1), array=True, flexible_from=0),
-        Field('include_authorized_operations', 'includeAuthorizedOperations', 'bool', (0, 1), flexible_from=0),
+        Field(
+            'include_authorized_operations', 'includeAuthorizedOperations', 'bool', (0, 1), flexible_from=0,
+        ),
         Field('include_topology_description', 'includeTopologyDescription', 'bool', (1, 1), flexible_from=0),
     )
 
@@ -57,7 +59,9 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown)
+                return StreamsGroupDescribeRequest(
+                    group_ids, include_authorized_operations, include_topology_description, unknown,
+                )
             if version == 0:
                 size = data[0]
                 pos = 1
@@ -71,7 +75,9 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return StreamsGroupDescribeRequest(group_ids_2, include_authorized_operations_2, False, unknown_2)
+                return StreamsGroupDescribeRequest(
+                    group_ids_2, include_authorized_operations_2, False, unknown_2,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -93,7 +99,9 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 3, tags)
                     pos -= 3
-                return StreamsGroupDescribeRequest(group_ids, include_authorized_operations, include_topology_description, unknown), pos + 3
+                return StreamsGroupDescribeRequest(
+                    group_ids, include_authorized_operations, include_topology_description, unknown,
+                ), pos + 3
             if version == 0:
                 size = data[pos]
                 pos += 1
@@ -107,7 +115,9 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return StreamsGroupDescribeRequest(group_ids_2, include_authorized_operations_2, False, unknown_2), pos + 2
+                return StreamsGroupDescribeRequest(
+                    group_ids_2, include_authorized_operations_2, False, unknown_2,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -120,7 +130,11 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(group_ids), _write_ttB(self.include_authorized_operations, self.include_topology_description, tags), section))
+                return b"".join((
+                    write_compact_strings(group_ids),
+                    _write_ttB(self.include_authorized_operations, self.include_topology_description, tags),
+                    section,
+                ))
             if version == 0:
                 if self.include_topology_description:
                     refuse()
@@ -128,7 +142,10 @@ class StreamsGroupDescribeRequest(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(group_ids_2), _write_tB(self.include_authorized_operations, tags_2), section_2))
+                return b"".join((
+                    write_compact_strings(group_ids_2), _write_tB(self.include_authorized_operations, tags_2),
+                    section_2,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

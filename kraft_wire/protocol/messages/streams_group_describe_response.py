@@ -8,8 +8,13 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -67,7 +72,9 @@ class TopicInfo(Structure, gc=False):
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
         Field('partitions', 'partitions', 'int32', (0, 1), flexible_from=0),
         Field('replication_factor', 'replicationFactor', 'int16', (0, 1), flexible_from=0),
-        Field('topic_configs', 'topicConfigs', 'struct', (0, 1), array=True, struct=KeyValue, flexible_from=0),
+        Field(
+            'topic_configs', 'topicConfigs', 'struct', (0, 1), array=True, struct=KeyValue, flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -88,9 +95,17 @@ class Subtopology(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('subtopology_id', 'subtopologyId', 'string', (0, 1), flexible_from=0),
         Field('source_topics', 'sourceTopics', 'string', (0, 1), array=True, flexible_from=0),
-        Field('repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 1), array=True, flexible_from=0),
-        Field('state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 1), array=True, struct=TopicInfo, flexible_from=0),
-        Field('repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 1), array=True, struct=TopicInfo, flexible_from=0),
+        Field(
+            'repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 1), array=True, flexible_from=0,
+        ),
+        Field(
+            'state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 1), array=True, struct=TopicInfo,
+            flexible_from=0,
+        ),
+        Field(
+            'repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 1), array=True,
+            struct=TopicInfo, flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -112,7 +127,10 @@ class Topology(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('epoch', 'epoch', 'int32', (0, 1), flexible_from=0),
-        Field('subtopologies', 'subtopologies', 'struct', (0, 1), array=True, struct=Subtopology, nullable=(0, 1), flexible_from=0),
+        Field(
+            'subtopologies', 'subtopologies', 'struct', (0, 1), array=True, struct=Subtopology,
+            nullable=(0, 1), flexible_from=0,
+        ),
     )
 
     epoch: int = 0
@@ -205,10 +223,18 @@ class Member(Structure, gc=False):
         Field('client_host', 'clientHost', 'string', (0, 1), flexible_from=0),
         Field('topology_epoch', 'topologyEpoch', 'int32', (0, 1), flexible_from=0),
         Field('process_id', 'processId', 'string', (0, 1), flexible_from=0),
-        Field('user_endpoint', 'userEndpoint', 'struct', (0, 1), struct=Endpoint, nullable=(0, 1), flexible_from=0),
+        Field(
+            'user_endpoint', 'userEndpoint', 'struct', (0, 1), struct=Endpoint, nullable=(0, 1),
+            flexible_from=0,
+        ),
         Field('client_tags', 'clientTags', 'struct', (0, 1), array=True, struct=KeyValue, flexible_from=0),
-        Field('task_offsets', 'taskOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, flexible_from=0),
-        Field('task_end_offsets', 'taskEndOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, flexible_from=0),
+        Field(
+            'task_offsets', 'taskOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, flexible_from=0,
+        ),
+        Field(
+            'task_end_offsets', 'taskEndOffsets', 'struct', (0, 1), array=True, struct=TaskOffset,
+            flexible_from=0,
+        ),
         Field('assignment', 'assignment', 'struct', (0, 1), struct=Assignment, flexible_from=0),
         Field('target_assignment', 'targetAssignment', 'struct', (0, 1), struct=Assignment, flexible_from=0),
         Field('is_classic', 'isClassic', 'bool', (0, 1), flexible_from=0),
@@ -281,7 +307,9 @@ class TopologyDescriptionSubtopology(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('subtopology_id', 'subtopologyId', 'string', (1, 1), flexible_from=0),
-        Field('nodes', 'nodes', 'struct', (1, 1), array=True, struct=TopologyDescriptionNode, flexible_from=0),
+        Field(
+            'nodes', 'nodes', 'struct', (1, 1), array=True, struct=TopologyDescriptionNode, flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -312,8 +340,14 @@ class TopologyDescription(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('subtopologies', 'subtopologies', 'struct', (1, 1), array=True, struct=TopologyDescriptionSubtopology, flexible_from=0),
-        Field('global_stores', 'globalStores', 'struct', (1, 1), array=True, struct=TopologyDescriptionGlobalStore, flexible_from=0),
+        Field(
+            'subtopologies', 'subtopologies', 'struct', (1, 1), array=True,
+            struct=TopologyDescriptionSubtopology, flexible_from=0,
+        ),
+        Field(
+            'global_stores', 'globalStores', 'struct', (1, 1), array=True,
+            struct=TopologyDescriptionGlobalStore, flexible_from=0,
+        ),
     )
 
     subtopologies: list[TopologyDescriptionSubtopology] = []
@@ -337,9 +371,15 @@ class DescribedGroup(Structure, gc=False):
         Field('topology', 'topology', 'struct', (0, 1), struct=Topology, nullable=(0, 1), flexible_from=0),
         Field('members', 'members', 'struct', (0, 1), array=True, struct=Member, flexible_from=0),
         Field('authorized_operations', 'authorizedOperations', 'int32', (0, 1), flexible_from=0),
-        Field('topology_description', 'topologyDescription', 'struct', (1, 1), struct=TopologyDescription, nullable=(1, 1), flexible_from=0),
+        Field(
+            'topology_description', 'topologyDescription', 'struct', (1, 1), struct=TopologyDescription,
+            nullable=(1, 1), flexible_from=0,
+        ),
         Field('topology_description_status', 'topologyDescriptionStatus', 'int8', (1, 1), flexible_from=0),
-        Field('assignor_name', 'assignorName', 'string', (1, 1), nullable=(1, 1), flexible_from=0, ignorable=True),
+        Field(
+            'assignor_name', 'assignorName', 'string', (1, 1), nullable=(1, 1), flexible_from=0,
+            ignorable=True,
+        ),
     )
 
     error_code: int = 0
@@ -519,7 +559,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                                    state_changelog_topics.append(TopicInfo(
+                                        name, partitions, replication_factor, topic_configs, unknown_2,
+                                    ))
                                 size = data[pos]
                                 pos += 1
                                 repartition_source_topics: list[TopicInfo]
@@ -572,14 +614,20 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                                    repartition_source_topics.append(TopicInfo(
+                                        name_2, partitions_2, replication_factor_2, topic_configs_2,
+                                        unknown_4,
+                                    ))
                                 tags = data[pos]
                                 unknown_5: UnknownTags = ()
                                 if tags:
                                     unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                subtopologies.append(Subtopology(subtopology_id, source_topics, repartition_sink_topics, state_changelog_topics, repartition_source_topics, unknown_5))
+                                subtopologies.append(Subtopology(
+                                    subtopology_id, source_topics, repartition_sink_topics,
+                                    state_changelog_topics, repartition_source_topics, unknown_5,
+                                ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
@@ -741,7 +789,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 unknown_10, pos = read_unknown_tags(data, pos + 13, tags)
                                 pos -= 13
                             pos += 13
-                            task_end_offsets.append(TaskOffset(subtopology_id_3, partition_2, offset_2, unknown_10))
+                            task_end_offsets.append(TaskOffset(
+                                subtopology_id_3, partition_2, offset_2, unknown_10,
+                            ))
                         size = data[pos]
                         pos += 1
                         active_tasks: list[TaskIds]
@@ -939,14 +989,20 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         if tags:
                             unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
-                        target_assignment = Assignment(active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18)
+                        target_assignment = Assignment(
+                            active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18,
+                        )
                         is_classic, tags = _read_tB(data, pos + 1)
                         unknown_19: UnknownTags = ()
                         if tags:
                             unknown_19, pos = read_unknown_tags(data, pos + 3, tags)
                             pos -= 3
                         pos += 3
-                        members.append(Member(member_id, member_epoch, instance_id, rack_id, client_id, client_host, topology_epoch, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, assignment, target_assignment, is_classic, unknown_19))
+                        members.append(Member(
+                            member_id, member_epoch, instance_id, rack_id, client_id, client_host,
+                            topology_epoch, process_id, user_endpoint, client_tags, task_offsets,
+                            task_end_offsets, assignment, target_assignment, is_classic, unknown_19,
+                        ))
                     authorized_operations, size = _read_iB(data, pos)
                     pos += 5
                     topology_description: TopologyDescription | None
@@ -1023,14 +1079,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                nodes.append(TopologyDescriptionNode(name_3, node_type, source_topics_2, sink_topic, stores, successors, unknown_20))
+                                nodes.append(TopologyDescriptionNode(
+                                    name_3, node_type, source_topics_2, sink_topic, stores, successors,
+                                    unknown_20,
+                                ))
                             tags = data[pos]
                             unknown_21: UnknownTags = ()
                             if tags:
                                 unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            subtopologies_2.append(TopologyDescriptionSubtopology(subtopology_id_10, nodes, unknown_21))
+                            subtopologies_2.append(TopologyDescriptionSubtopology(
+                                subtopology_id_10, nodes, unknown_21,
+                            ))
                         size = data[pos]
                         pos += 1
                         global_stores: list[TopologyDescriptionGlobalStore]
@@ -1084,7 +1145,10 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             if tags:
                                 unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
-                            source = TopologyDescriptionNode(name_4, node_type_2, source_topics_3, sink_topic_2, stores_2, successors_2, unknown_22)
+                            source = TopologyDescriptionNode(
+                                name_4, node_type_2, source_topics_3, sink_topic_2, stores_2, successors_2,
+                                unknown_22,
+                            )
                             size = data[pos + 1]
                             if 0 < size < 128:
                                 end = pos + 1 + size
@@ -1129,14 +1193,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             if tags:
                                 unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
-                            processor = TopologyDescriptionNode(name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3, unknown_23)
+                            processor = TopologyDescriptionNode(
+                                name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3,
+                                unknown_23,
+                            )
                             tags = data[pos + 1]
                             unknown_24: UnknownTags = ()
                             if tags:
                                 unknown_24, pos = read_unknown_tags(data, pos + 2, tags)
                                 pos -= 2
                             pos += 2
-                            global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_24))
+                            global_stores.append(TopologyDescriptionGlobalStore(
+                                source, processor, unknown_24,
+                            ))
                         tags = data[pos]
                         unknown_25: UnknownTags = ()
                         if tags:
@@ -1161,7 +1230,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         unknown_26, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    groups.append(DescribedGroup(error_code, error_message, group_id, group_state, group_epoch, assignment_epoch, topology, members, authorized_operations, topology_description, topology_description_status, assignor_name, unknown_26))
+                    groups.append(DescribedGroup(
+                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                        topology, members, authorized_operations, topology_description,
+                        topology_description_status, assignor_name, unknown_26,
+                    ))
                 tags = data[pos]
                 unknown_27: UnknownTags = ()
                 if tags:
@@ -1294,7 +1367,10 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         unknown_29, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    state_changelog_topics_2.append(TopicInfo(name_6, partitions_9, replication_factor_3, topic_configs_3, unknown_29))
+                                    state_changelog_topics_2.append(TopicInfo(
+                                        name_6, partitions_9, replication_factor_3, topic_configs_3,
+                                        unknown_29,
+                                    ))
                                 size = data[pos]
                                 pos += 1
                                 repartition_source_topics_2: list[TopicInfo]
@@ -1347,14 +1423,20 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                         unknown_31, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    repartition_source_topics_2.append(TopicInfo(name_7, partitions_10, replication_factor_4, topic_configs_4, unknown_31))
+                                    repartition_source_topics_2.append(TopicInfo(
+                                        name_7, partitions_10, replication_factor_4, topic_configs_4,
+                                        unknown_31,
+                                    ))
                                 tags = data[pos]
                                 unknown_32: UnknownTags = ()
                                 if tags:
                                     unknown_32, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
                                 pos += 1
-                                subtopologies_3.append(Subtopology(subtopology_id_11, source_topics_5, repartition_sink_topics_2, state_changelog_topics_2, repartition_source_topics_2, unknown_32))
+                                subtopologies_3.append(Subtopology(
+                                    subtopology_id_11, source_topics_5, repartition_sink_topics_2,
+                                    state_changelog_topics_2, repartition_source_topics_2, unknown_32,
+                                ))
                         tags = data[pos]
                         unknown_33: UnknownTags = ()
                         if tags:
@@ -1493,7 +1575,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 unknown_36, pos = read_unknown_tags(data, pos + 13, tags)
                                 pos -= 13
                             pos += 13
-                            task_offsets_2.append(TaskOffset(subtopology_id_12, partition_3, offset_3, unknown_36))
+                            task_offsets_2.append(TaskOffset(
+                                subtopology_id_12, partition_3, offset_3, unknown_36,
+                            ))
                         size = data[pos]
                         pos += 1
                         task_end_offsets_2: list[TaskOffset]
@@ -1516,7 +1600,9 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 unknown_37, pos = read_unknown_tags(data, pos + 13, tags)
                                 pos -= 13
                             pos += 13
-                            task_end_offsets_2.append(TaskOffset(subtopology_id_13, partition_4, offset_4, unknown_37))
+                            task_end_offsets_2.append(TaskOffset(
+                                subtopology_id_13, partition_4, offset_4, unknown_37,
+                            ))
                         size = data[pos]
                         pos += 1
                         active_tasks_3: list[TaskIds]
@@ -1714,21 +1800,31 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         if tags:
                             unknown_45, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
-                        target_assignment_2 = Assignment(active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45)
+                        target_assignment_2 = Assignment(
+                            active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45,
+                        )
                         is_classic_2, tags = _read_tB(data, pos + 1)
                         unknown_46: UnknownTags = ()
                         if tags:
                             unknown_46, pos = read_unknown_tags(data, pos + 3, tags)
                             pos -= 3
                         pos += 3
-                        members_2.append(Member(member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2, client_host_2, topology_epoch_2, process_id_2, user_endpoint_2, client_tags_2, task_offsets_2, task_end_offsets_2, assignment_2, target_assignment_2, is_classic_2, unknown_46))
+                        members_2.append(Member(
+                            member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2, client_host_2,
+                            topology_epoch_2, process_id_2, user_endpoint_2, client_tags_2, task_offsets_2,
+                            task_end_offsets_2, assignment_2, target_assignment_2, is_classic_2, unknown_46,
+                        ))
                     authorized_operations_2, tags = _read_iB(data, pos)
                     unknown_47: UnknownTags = ()
                     if tags:
                         unknown_47, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    groups_2.append(DescribedGroup(error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2, assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None, unknown_47))
+                    groups_2.append(DescribedGroup(
+                        error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
+                        assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None,
+                        unknown_47,
+                    ))
                 tags = data[pos]
                 unknown_48: UnknownTags = ()
                 if tags:
@@ -1745,7 +1841,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
             if version == 1:
                 groups = self.groups
                 groups_size = len(groups) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size) if groups_size < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size)
+                    if groups_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size)
+                )
                 for item in groups:
                     if item.error_message is None:
                         error_message_raw = b""
@@ -1758,7 +1858,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     group_state_raw = item.group_state.encode()
                     group_state_size = len(group_state_raw) + 1
                     topology = item.topology
-                    out += (_write_hB(item.error_code, error_message_size) if error_message_size < 128 else _write_h(item.error_code) + string_size(error_message_size), error_message_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size), group_state_raw, _write_ii(item.group_epoch, item.assignment_epoch))
+                    out += (
+                        _write_hB(item.error_code, error_message_size)
+                        if error_message_size < 128
+                        else _write_h(item.error_code) + string_size(error_message_size),
+                        error_message_raw,
+                        SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
+                        group_id_raw,
+                        SIZES[group_state_size] if group_state_size < 128 else string_size(group_state_size),
+                        group_state_raw, _write_ii(item.group_epoch, item.assignment_epoch),
+                    )
                     if topology is None:
                         out.append(b'\xff')
                     else:
@@ -1767,7 +1876,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopologies, subtopologies_size = [], 0
                         else:
                             subtopologies_size = len(subtopologies) + 1
-                        out.append(_write_BiB(1, topology.epoch, subtopologies_size) if subtopologies_size < 128 else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size))
+                        out.append(
+                            _write_BiB(1, topology.epoch, subtopologies_size)
+                            if subtopologies_size < 128
+                            else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size)
+                        )
                         for item_2 in subtopologies:
                             subtopology_id_raw = item_2.subtopology_id.encode()
                             subtopology_id_size = len(subtopology_id_raw) + 1
@@ -1775,13 +1888,31 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             repartition_sink_topics = item_2.repartition_sink_topics
                             state_changelog_topics = item_2.state_changelog_topics
                             state_changelog_topics_size = len(state_changelog_topics) + 1
-                            out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(repartition_sink_topics), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                            out += (
+                                SIZES[subtopology_id_size]
+                                if subtopology_id_size < 128
+                                else string_size(subtopology_id_size),
+                                subtopology_id_raw, write_compact_strings(source_topics),
+                                write_compact_strings(repartition_sink_topics),
+                                SIZES[state_changelog_topics_size]
+                                if state_changelog_topics_size < 128
+                                else uvarint(state_changelog_topics_size),
+                            )
                             for item_3 in state_changelog_topics:
                                 name_raw = item_3.name.encode()
                                 name_size = len(name_raw) + 1
                                 topic_configs = item_3.topic_configs
                                 topic_configs_size = len(topic_configs) + 1
-                                out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_3.partitions, item_3.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_3.partitions, item_3.replication_factor) + uvarint(topic_configs_size))
+                                out += (
+                                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                                    _write_ihB(
+                                        item_3.partitions, item_3.replication_factor, topic_configs_size,
+                                    )
+                                    if topic_configs_size < 128
+                                    else _write_ih(
+                                        item_3.partitions, item_3.replication_factor,
+                                    ) + uvarint(topic_configs_size),
+                                )
                                 for item_4 in topic_configs:
                                     key_raw = item_4.key.encode()
                                     key_size = len(key_raw) + 1
@@ -1790,20 +1921,38 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags, section = 0, b""
                                     if item_4.unknown_tagged_fields:
                                         tags, section = write_tags((), item_4.unknown_tagged_fields)
-                                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
+                                    out += (
+                                        SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                                        SIZES[value_size] if value_size < 128 else string_size(value_size),
+                                        value_raw, SIZES[tags], section,
+                                    )
                                 tags_2, section_2 = 0, b""
                                 if item_3.unknown_tagged_fields:
                                     tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
                                 out += (SIZES[tags_2], section_2)
                             repartition_source_topics = item_2.repartition_source_topics
                             repartition_source_topics_size = len(repartition_source_topics) + 1
-                            out.append(SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                            out.append(
+                                SIZES[repartition_source_topics_size]
+                                if repartition_source_topics_size < 128
+                                else uvarint(repartition_source_topics_size)
+                            )
                             for item_5 in repartition_source_topics:
                                 name_raw_2 = item_5.name.encode()
                                 name_size_2 = len(name_raw_2) + 1
                                 topic_configs_2 = item_5.topic_configs
                                 topic_configs_size_2 = len(topic_configs_2) + 1
-                                out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_5.partitions, item_5.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_5.partitions, item_5.replication_factor) + uvarint(topic_configs_size_2))
+                                out += (
+                                    SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                    name_raw_2,
+                                    _write_ihB(
+                                        item_5.partitions, item_5.replication_factor, topic_configs_size_2,
+                                    )
+                                    if topic_configs_size_2 < 128
+                                    else _write_ih(
+                                        item_5.partitions, item_5.replication_factor,
+                                    ) + uvarint(topic_configs_size_2),
+                                )
                                 for item_6 in topic_configs_2:
                                     key_raw_2 = item_6.key.encode()
                                     key_size_2 = len(key_raw_2) + 1
@@ -1812,7 +1961,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags_3, section_3 = 0, b""
                                     if item_6.unknown_tagged_fields:
                                         tags_3, section_3 = write_tags((), item_6.unknown_tagged_fields)
-                                    out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
+                                    out += (
+                                        SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2),
+                                        key_raw_2,
+                                        SIZES[value_size_2]
+                                        if value_size_2 < 128
+                                        else string_size(value_size_2),
+                                        value_raw_2, SIZES[tags_3], section_3,
+                                    )
                                 tags_4, section_4 = 0, b""
                                 if item_5.unknown_tagged_fields:
                                     tags_4, section_4 = write_tags((), item_5.unknown_tagged_fields)
@@ -1850,7 +2006,26 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         process_id_raw = item_7.process_id.encode()
                         process_id_size = len(process_id_raw) + 1
                         user_endpoint = item_7.user_endpoint
-                        out += (SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(item_7.member_epoch, instance_id_size) if instance_id_size < 128 else _write_i(item_7.member_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iB(item_7.topology_epoch, process_id_size) if process_id_size < 128 else _write_i(item_7.topology_epoch) + string_size(process_id_size), process_id_raw)
+                        out += (
+                            SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                            member_id_raw,
+                            _write_iB(item_7.member_epoch, instance_id_size)
+                            if instance_id_size < 128
+                            else _write_i(item_7.member_epoch) + string_size(instance_id_size),
+                            instance_id_raw,
+                            SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                            rack_id_raw,
+                            SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                            client_id_raw,
+                            SIZES[client_host_size]
+                            if client_host_size < 128
+                            else string_size(client_host_size),
+                            client_host_raw,
+                            _write_iB(item_7.topology_epoch, process_id_size)
+                            if process_id_size < 128
+                            else _write_i(item_7.topology_epoch) + string_size(process_id_size),
+                            process_id_raw,
+                        )
                         if user_endpoint is None:
                             out.append(b'\xff')
                         else:
@@ -1859,10 +2034,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_7, section_7 = 0, b""
                             if user_endpoint.unknown_tagged_fields:
                                 tags_7, section_7 = write_tags((), user_endpoint.unknown_tagged_fields)
-                            out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_7), section_7)
+                            out += (
+                                _write_BB(1, host_size)
+                                if host_size < 128
+                                else _write_B(1) + string_size(host_size),
+                                host_raw, _write_HB(user_endpoint.port, tags_7), section_7,
+                            )
                         client_tags = item_7.client_tags
                         client_tags_size = len(client_tags) + 1
-                        out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
+                        out.append(
+                            SIZES[client_tags_size]
+                            if client_tags_size < 128
+                            else uvarint(client_tags_size)
+                        )
                         for item_8 in client_tags:
                             key_raw_3 = item_8.key.encode()
                             key_size_3 = len(key_raw_3) + 1
@@ -1871,31 +2055,59 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_8, section_8 = 0, b""
                             if item_8.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_8.unknown_tagged_fields)
-                            out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, SIZES[tags_8], section_8)
+                            out += (
+                                SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3,
+                                SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3),
+                                value_raw_3, SIZES[tags_8], section_8,
+                            )
                         task_offsets = item_7.task_offsets
                         task_offsets_size = len(task_offsets) + 1
-                        out.append(SIZES[task_offsets_size] if task_offsets_size < 128 else uvarint(task_offsets_size))
+                        out.append(
+                            SIZES[task_offsets_size]
+                            if task_offsets_size < 128
+                            else uvarint(task_offsets_size)
+                        )
                         for item_9 in task_offsets:
                             subtopology_id_raw_2 = item_9.subtopology_id.encode()
                             subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
                             tags_9, section_9 = 0, b""
                             if item_9.unknown_tagged_fields:
                                 tags_9, section_9 = write_tags((), item_9.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_iqB(item_9.partition, item_9.offset, tags_9), section_9)
+                            out += (
+                                SIZES[subtopology_id_size_2]
+                                if subtopology_id_size_2 < 128
+                                else string_size(subtopology_id_size_2),
+                                subtopology_id_raw_2, _write_iqB(item_9.partition, item_9.offset, tags_9),
+                                section_9,
+                            )
                         task_end_offsets = item_7.task_end_offsets
                         task_end_offsets_size = len(task_end_offsets) + 1
-                        out.append(SIZES[task_end_offsets_size] if task_end_offsets_size < 128 else uvarint(task_end_offsets_size))
+                        out.append(
+                            SIZES[task_end_offsets_size]
+                            if task_end_offsets_size < 128
+                            else uvarint(task_end_offsets_size)
+                        )
                         for item_10 in task_end_offsets:
                             subtopology_id_raw_3 = item_10.subtopology_id.encode()
                             subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
                             tags_10, section_10 = 0, b""
                             if item_10.unknown_tagged_fields:
                                 tags_10, section_10 = write_tags((), item_10.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_iqB(item_10.partition, item_10.offset, tags_10), section_10)
+                            out += (
+                                SIZES[subtopology_id_size_3]
+                                if subtopology_id_size_3 < 128
+                                else string_size(subtopology_id_size_3),
+                                subtopology_id_raw_3, _write_iqB(item_10.partition, item_10.offset, tags_10),
+                                section_10,
+                            )
                         assignment = item_7.assignment
                         active_tasks = assignment.active_tasks
                         active_tasks_size = len(active_tasks) + 1
-                        out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                        out.append(
+                            SIZES[active_tasks_size]
+                            if active_tasks_size < 128
+                            else uvarint(active_tasks_size)
+                        )
                         for item_11 in active_tasks:
                             subtopology_id_raw_4 = item_11.subtopology_id.encode()
                             subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
@@ -1904,10 +2116,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_11, section_11 = 0, b""
                             if item_11.unknown_tagged_fields:
                                 tags_11, section_11 = write_tags((), item_11.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_11], section_11)
+                            out += (
+                                SIZES[subtopology_id_size_4]
+                                if subtopology_id_size_4 < 128
+                                else string_size(subtopology_id_size_4),
+                                subtopology_id_raw_4,
+                                _write_array_i[partitions_size](partitions_size, *partitions)
+                                if partitions_size < SHORT
+                                else write_long_array(partitions, "i"),
+                                SIZES[tags_11], section_11,
+                            )
                         standby_tasks = assignment.standby_tasks
                         standby_tasks_size = len(standby_tasks) + 1
-                        out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                        out.append(
+                            SIZES[standby_tasks_size]
+                            if standby_tasks_size < 128
+                            else uvarint(standby_tasks_size)
+                        )
                         for item_12 in standby_tasks:
                             subtopology_id_raw_5 = item_12.subtopology_id.encode()
                             subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
@@ -1916,10 +2141,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_12, section_12 = 0, b""
                             if item_12.unknown_tagged_fields:
                                 tags_12, section_12 = write_tags((), item_12.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_12], section_12)
+                            out += (
+                                SIZES[subtopology_id_size_5]
+                                if subtopology_id_size_5 < 128
+                                else string_size(subtopology_id_size_5),
+                                subtopology_id_raw_5,
+                                _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                                if partitions_size_2 < SHORT
+                                else write_long_array(partitions_2, "i"),
+                                SIZES[tags_12], section_12,
+                            )
                         warmup_tasks = assignment.warmup_tasks
                         warmup_tasks_size = len(warmup_tasks) + 1
-                        out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                        out.append(
+                            SIZES[warmup_tasks_size]
+                            if warmup_tasks_size < 128
+                            else uvarint(warmup_tasks_size)
+                        )
                         for item_13 in warmup_tasks:
                             subtopology_id_raw_6 = item_13.subtopology_id.encode()
                             subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
@@ -1928,14 +2166,28 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_13, section_13 = 0, b""
                             if item_13.unknown_tagged_fields:
                                 tags_13, section_13 = write_tags((), item_13.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_13], section_13)
+                            out += (
+                                SIZES[subtopology_id_size_6]
+                                if subtopology_id_size_6 < 128
+                                else string_size(subtopology_id_size_6),
+                                subtopology_id_raw_6,
+                                _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                                if partitions_size_3 < SHORT
+                                else write_long_array(partitions_3, "i"),
+                                SIZES[tags_13], section_13,
+                            )
                         tags_14, section_14 = 0, b""
                         if assignment.unknown_tagged_fields:
                             tags_14, section_14 = write_tags((), assignment.unknown_tagged_fields)
                         target_assignment = item_7.target_assignment
                         active_tasks_2 = target_assignment.active_tasks
                         active_tasks_size_2 = len(active_tasks_2) + 1
-                        out += (SIZES[tags_14], section_14, SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
+                        out += (
+                            SIZES[tags_14], section_14,
+                            SIZES[active_tasks_size_2]
+                            if active_tasks_size_2 < 128
+                            else uvarint(active_tasks_size_2),
+                        )
                         for item_14 in active_tasks_2:
                             subtopology_id_raw_7 = item_14.subtopology_id.encode()
                             subtopology_id_size_7 = len(subtopology_id_raw_7) + 1
@@ -1944,10 +2196,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_15, section_15 = 0, b""
                             if item_14.unknown_tagged_fields:
                                 tags_15, section_15 = write_tags((), item_14.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_7] if subtopology_id_size_7 < 128 else string_size(subtopology_id_size_7), subtopology_id_raw_7, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_15], section_15)
+                            out += (
+                                SIZES[subtopology_id_size_7]
+                                if subtopology_id_size_7 < 128
+                                else string_size(subtopology_id_size_7),
+                                subtopology_id_raw_7,
+                                _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                                if partitions_size_4 < SHORT
+                                else write_long_array(partitions_4, "i"),
+                                SIZES[tags_15], section_15,
+                            )
                         standby_tasks_2 = target_assignment.standby_tasks
                         standby_tasks_size_2 = len(standby_tasks_2) + 1
-                        out.append(SIZES[standby_tasks_size_2] if standby_tasks_size_2 < 128 else uvarint(standby_tasks_size_2))
+                        out.append(
+                            SIZES[standby_tasks_size_2]
+                            if standby_tasks_size_2 < 128
+                            else uvarint(standby_tasks_size_2)
+                        )
                         for item_15 in standby_tasks_2:
                             subtopology_id_raw_8 = item_15.subtopology_id.encode()
                             subtopology_id_size_8 = len(subtopology_id_raw_8) + 1
@@ -1956,10 +2221,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_16, section_16 = 0, b""
                             if item_15.unknown_tagged_fields:
                                 tags_16, section_16 = write_tags((), item_15.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_8] if subtopology_id_size_8 < 128 else string_size(subtopology_id_size_8), subtopology_id_raw_8, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_16], section_16)
+                            out += (
+                                SIZES[subtopology_id_size_8]
+                                if subtopology_id_size_8 < 128
+                                else string_size(subtopology_id_size_8),
+                                subtopology_id_raw_8,
+                                _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
+                                if partitions_size_5 < SHORT
+                                else write_long_array(partitions_5, "i"),
+                                SIZES[tags_16], section_16,
+                            )
                         warmup_tasks_2 = target_assignment.warmup_tasks
                         warmup_tasks_size_2 = len(warmup_tasks_2) + 1
-                        out.append(SIZES[warmup_tasks_size_2] if warmup_tasks_size_2 < 128 else uvarint(warmup_tasks_size_2))
+                        out.append(
+                            SIZES[warmup_tasks_size_2]
+                            if warmup_tasks_size_2 < 128
+                            else uvarint(warmup_tasks_size_2)
+                        )
                         for item_16 in warmup_tasks_2:
                             subtopology_id_raw_9 = item_16.subtopology_id.encode()
                             subtopology_id_size_9 = len(subtopology_id_raw_9) + 1
@@ -1968,7 +2246,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_17, section_17 = 0, b""
                             if item_16.unknown_tagged_fields:
                                 tags_17, section_17 = write_tags((), item_16.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_9] if subtopology_id_size_9 < 128 else string_size(subtopology_id_size_9), subtopology_id_raw_9, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_17], section_17)
+                            out += (
+                                SIZES[subtopology_id_size_9]
+                                if subtopology_id_size_9 < 128
+                                else string_size(subtopology_id_size_9),
+                                subtopology_id_raw_9,
+                                _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
+                                if partitions_size_6 < SHORT
+                                else write_long_array(partitions_6, "i"),
+                                SIZES[tags_17], section_17,
+                            )
                         tags_18, section_18 = 0, b""
                         if target_assignment.unknown_tagged_fields:
                             tags_18, section_18 = write_tags((), target_assignment.unknown_tagged_fields)
@@ -1983,13 +2270,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     else:
                         subtopologies_2 = topology_description.subtopologies
                         subtopologies_size_2 = len(subtopologies_2) + 1
-                        out.append(_write_BB(1, subtopologies_size_2) if subtopologies_size_2 < 128 else _write_B(1) + uvarint(subtopologies_size_2))
+                        out.append(
+                            _write_BB(1, subtopologies_size_2)
+                            if subtopologies_size_2 < 128
+                            else _write_B(1) + uvarint(subtopologies_size_2)
+                        )
                         for item_17 in subtopologies_2:
                             subtopology_id_raw_10 = item_17.subtopology_id.encode()
                             subtopology_id_size_10 = len(subtopology_id_raw_10) + 1
                             nodes = item_17.nodes
                             nodes_size = len(nodes) + 1
-                            out += (SIZES[subtopology_id_size_10] if subtopology_id_size_10 < 128 else string_size(subtopology_id_size_10), subtopology_id_raw_10, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                            out += (
+                                SIZES[subtopology_id_size_10]
+                                if subtopology_id_size_10 < 128
+                                else string_size(subtopology_id_size_10),
+                                subtopology_id_raw_10,
+                                SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size),
+                            )
                             for item_18 in nodes:
                                 name_raw_3 = item_18.name.encode()
                                 name_size_3 = len(name_raw_3) + 1
@@ -2005,14 +2302,27 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                 tags_20, section_20 = 0, b""
                                 if item_18.unknown_tagged_fields:
                                     tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
-                                out += (SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(item_18.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), SIZES[tags_20], section_20)
+                                out += (
+                                    SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3),
+                                    name_raw_3, _write_b(item_18.node_type),
+                                    write_compact_strings(source_topics_2),
+                                    SIZES[sink_topic_size]
+                                    if sink_topic_size < 128
+                                    else string_size(sink_topic_size),
+                                    sink_topic_raw, write_compact_strings(stores),
+                                    write_compact_strings(successors), SIZES[tags_20], section_20,
+                                )
                             tags_21, section_21 = 0, b""
                             if item_17.unknown_tagged_fields:
                                 tags_21, section_21 = write_tags((), item_17.unknown_tagged_fields)
                             out += (SIZES[tags_21], section_21)
                         global_stores = topology_description.global_stores
                         global_stores_size = len(global_stores) + 1
-                        out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
+                        out.append(
+                            SIZES[global_stores_size]
+                            if global_stores_size < 128
+                            else uvarint(global_stores_size)
+                        )
                         for item_19 in global_stores:
                             source = item_19.source
                             name_raw_4 = source.name.encode()
@@ -2047,7 +2357,25 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_24, section_24 = 0, b""
                             if item_19.unknown_tagged_fields:
                                 tags_24, section_24 = write_tags((), item_19.unknown_tagged_fields)
-                            out += (SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4), name_raw_4, _write_b(source.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), SIZES[tags_22], section_22, SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5), name_raw_5, _write_b(processor.node_type), write_compact_strings(source_topics_4), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), SIZES[tags_23], section_23, SIZES[tags_24], section_24)
+                            out += (
+                                SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4),
+                                name_raw_4, _write_b(source.node_type),
+                                write_compact_strings(source_topics_3),
+                                SIZES[sink_topic_size_2]
+                                if sink_topic_size_2 < 128
+                                else string_size(sink_topic_size_2),
+                                sink_topic_raw_2, write_compact_strings(stores_2),
+                                write_compact_strings(successors_2), SIZES[tags_22], section_22,
+                                SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5),
+                                name_raw_5, _write_b(processor.node_type),
+                                write_compact_strings(source_topics_4),
+                                SIZES[sink_topic_size_3]
+                                if sink_topic_size_3 < 128
+                                else string_size(sink_topic_size_3),
+                                sink_topic_raw_3, write_compact_strings(stores_3),
+                                write_compact_strings(successors_3), SIZES[tags_23], section_23,
+                                SIZES[tags_24], section_24,
+                            )
                         tags_25, section_25 = 0, b""
                         if topology_description.unknown_tagged_fields:
                             tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
@@ -2061,7 +2389,12 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     tags_26, section_26 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_26, section_26 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.topology_description_status, assignor_name_size) if assignor_name_size < 128 else _write_b(item.topology_description_status) + string_size(assignor_name_size), assignor_name_raw, SIZES[tags_26], section_26)
+                    out += (
+                        _write_bB(item.topology_description_status, assignor_name_size)
+                        if assignor_name_size < 128
+                        else _write_b(item.topology_description_status) + string_size(assignor_name_size),
+                        assignor_name_raw, SIZES[tags_26], section_26,
+                    )
                 tags_27, section_27 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_27, section_27 = write_tags((), self.unknown_tagged_fields)
@@ -2070,7 +2403,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
             if version == 0:
                 groups_2 = self.groups
                 groups_size_2 = len(groups_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, groups_size_2) if groups_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(groups_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, groups_size_2)
+                    if groups_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(groups_size_2)
+                )
                 for item_20 in groups_2:
                     if item_20.topology_description is not None:
                         refuse()
@@ -2087,7 +2424,18 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     group_state_raw_2 = item_20.group_state.encode()
                     group_state_size_2 = len(group_state_raw_2) + 1
                     topology_2 = item_20.topology
-                    out += (_write_hB(item_20.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_h(item_20.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[group_state_size_2] if group_state_size_2 < 128 else string_size(group_state_size_2), group_state_raw_2, _write_ii(item_20.group_epoch, item_20.assignment_epoch))
+                    out += (
+                        _write_hB(item_20.error_code, error_message_size_2)
+                        if error_message_size_2 < 128
+                        else _write_h(item_20.error_code) + string_size(error_message_size_2),
+                        error_message_raw_2,
+                        SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                        group_id_raw_2,
+                        SIZES[group_state_size_2]
+                        if group_state_size_2 < 128
+                        else string_size(group_state_size_2),
+                        group_state_raw_2, _write_ii(item_20.group_epoch, item_20.assignment_epoch),
+                    )
                     if topology_2 is None:
                         out.append(b'\xff')
                     else:
@@ -2096,7 +2444,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             subtopologies_3, subtopologies_size_3 = [], 0
                         else:
                             subtopologies_size_3 = len(subtopologies_3) + 1
-                        out.append(_write_BiB(1, topology_2.epoch, subtopologies_size_3) if subtopologies_size_3 < 128 else _write_Bi(1, topology_2.epoch) + uvarint(subtopologies_size_3))
+                        out.append(
+                            _write_BiB(1, topology_2.epoch, subtopologies_size_3)
+                            if subtopologies_size_3 < 128
+                            else _write_Bi(1, topology_2.epoch) + uvarint(subtopologies_size_3)
+                        )
                         for item_21 in subtopologies_3:
                             subtopology_id_raw_11 = item_21.subtopology_id.encode()
                             subtopology_id_size_11 = len(subtopology_id_raw_11) + 1
@@ -2104,13 +2456,32 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             repartition_sink_topics_2 = item_21.repartition_sink_topics
                             state_changelog_topics_2 = item_21.state_changelog_topics
                             state_changelog_topics_size_2 = len(state_changelog_topics_2) + 1
-                            out += (SIZES[subtopology_id_size_11] if subtopology_id_size_11 < 128 else string_size(subtopology_id_size_11), subtopology_id_raw_11, write_compact_strings(source_topics_5), write_compact_strings(repartition_sink_topics_2), SIZES[state_changelog_topics_size_2] if state_changelog_topics_size_2 < 128 else uvarint(state_changelog_topics_size_2))
+                            out += (
+                                SIZES[subtopology_id_size_11]
+                                if subtopology_id_size_11 < 128
+                                else string_size(subtopology_id_size_11),
+                                subtopology_id_raw_11, write_compact_strings(source_topics_5),
+                                write_compact_strings(repartition_sink_topics_2),
+                                SIZES[state_changelog_topics_size_2]
+                                if state_changelog_topics_size_2 < 128
+                                else uvarint(state_changelog_topics_size_2),
+                            )
                             for item_22 in state_changelog_topics_2:
                                 name_raw_6 = item_22.name.encode()
                                 name_size_6 = len(name_raw_6) + 1
                                 topic_configs_3 = item_22.topic_configs
                                 topic_configs_size_3 = len(topic_configs_3) + 1
-                                out += (SIZES[name_size_6] if name_size_6 < 128 else string_size(name_size_6), name_raw_6, _write_ihB(item_22.partitions, item_22.replication_factor, topic_configs_size_3) if topic_configs_size_3 < 128 else _write_ih(item_22.partitions, item_22.replication_factor) + uvarint(topic_configs_size_3))
+                                out += (
+                                    SIZES[name_size_6] if name_size_6 < 128 else string_size(name_size_6),
+                                    name_raw_6,
+                                    _write_ihB(
+                                        item_22.partitions, item_22.replication_factor, topic_configs_size_3,
+                                    )
+                                    if topic_configs_size_3 < 128
+                                    else _write_ih(
+                                        item_22.partitions, item_22.replication_factor,
+                                    ) + uvarint(topic_configs_size_3),
+                                )
                                 for item_23 in topic_configs_3:
                                     key_raw_4 = item_23.key.encode()
                                     key_size_4 = len(key_raw_4) + 1
@@ -2119,20 +2490,41 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags_28, section_28 = 0, b""
                                     if item_23.unknown_tagged_fields:
                                         tags_28, section_28 = write_tags((), item_23.unknown_tagged_fields)
-                                    out += (SIZES[key_size_4] if key_size_4 < 128 else string_size(key_size_4), key_raw_4, SIZES[value_size_4] if value_size_4 < 128 else string_size(value_size_4), value_raw_4, SIZES[tags_28], section_28)
+                                    out += (
+                                        SIZES[key_size_4] if key_size_4 < 128 else string_size(key_size_4),
+                                        key_raw_4,
+                                        SIZES[value_size_4]
+                                        if value_size_4 < 128
+                                        else string_size(value_size_4),
+                                        value_raw_4, SIZES[tags_28], section_28,
+                                    )
                                 tags_29, section_29 = 0, b""
                                 if item_22.unknown_tagged_fields:
                                     tags_29, section_29 = write_tags((), item_22.unknown_tagged_fields)
                                 out += (SIZES[tags_29], section_29)
                             repartition_source_topics_2 = item_21.repartition_source_topics
                             repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
-                            out.append(SIZES[repartition_source_topics_size_2] if repartition_source_topics_size_2 < 128 else uvarint(repartition_source_topics_size_2))
+                            out.append(
+                                SIZES[repartition_source_topics_size_2]
+                                if repartition_source_topics_size_2 < 128
+                                else uvarint(repartition_source_topics_size_2)
+                            )
                             for item_24 in repartition_source_topics_2:
                                 name_raw_7 = item_24.name.encode()
                                 name_size_7 = len(name_raw_7) + 1
                                 topic_configs_4 = item_24.topic_configs
                                 topic_configs_size_4 = len(topic_configs_4) + 1
-                                out += (SIZES[name_size_7] if name_size_7 < 128 else string_size(name_size_7), name_raw_7, _write_ihB(item_24.partitions, item_24.replication_factor, topic_configs_size_4) if topic_configs_size_4 < 128 else _write_ih(item_24.partitions, item_24.replication_factor) + uvarint(topic_configs_size_4))
+                                out += (
+                                    SIZES[name_size_7] if name_size_7 < 128 else string_size(name_size_7),
+                                    name_raw_7,
+                                    _write_ihB(
+                                        item_24.partitions, item_24.replication_factor, topic_configs_size_4,
+                                    )
+                                    if topic_configs_size_4 < 128
+                                    else _write_ih(
+                                        item_24.partitions, item_24.replication_factor,
+                                    ) + uvarint(topic_configs_size_4),
+                                )
                                 for item_25 in topic_configs_4:
                                     key_raw_5 = item_25.key.encode()
                                     key_size_5 = len(key_raw_5) + 1
@@ -2141,7 +2533,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                                     tags_30, section_30 = 0, b""
                                     if item_25.unknown_tagged_fields:
                                         tags_30, section_30 = write_tags((), item_25.unknown_tagged_fields)
-                                    out += (SIZES[key_size_5] if key_size_5 < 128 else string_size(key_size_5), key_raw_5, SIZES[value_size_5] if value_size_5 < 128 else string_size(value_size_5), value_raw_5, SIZES[tags_30], section_30)
+                                    out += (
+                                        SIZES[key_size_5] if key_size_5 < 128 else string_size(key_size_5),
+                                        key_raw_5,
+                                        SIZES[value_size_5]
+                                        if value_size_5 < 128
+                                        else string_size(value_size_5),
+                                        value_raw_5, SIZES[tags_30], section_30,
+                                    )
                                 tags_31, section_31 = 0, b""
                                 if item_24.unknown_tagged_fields:
                                     tags_31, section_31 = write_tags((), item_24.unknown_tagged_fields)
@@ -2179,7 +2578,30 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         process_id_raw_2 = item_26.process_id.encode()
                         process_id_size_2 = len(process_id_raw_2) + 1
                         user_endpoint_2 = item_26.user_endpoint
-                        out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iB(item_26.member_epoch, instance_id_size_2) if instance_id_size_2 < 128 else _write_i(item_26.member_epoch) + string_size(instance_id_size_2), instance_id_raw_2, SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2), rack_id_raw_2, SIZES[client_id_size_2] if client_id_size_2 < 128 else string_size(client_id_size_2), client_id_raw_2, SIZES[client_host_size_2] if client_host_size_2 < 128 else string_size(client_host_size_2), client_host_raw_2, _write_iB(item_26.topology_epoch, process_id_size_2) if process_id_size_2 < 128 else _write_i(item_26.topology_epoch) + string_size(process_id_size_2), process_id_raw_2)
+                        out += (
+                            SIZES[member_id_size_2]
+                            if member_id_size_2 < 128
+                            else string_size(member_id_size_2),
+                            member_id_raw_2,
+                            _write_iB(item_26.member_epoch, instance_id_size_2)
+                            if instance_id_size_2 < 128
+                            else _write_i(item_26.member_epoch) + string_size(instance_id_size_2),
+                            instance_id_raw_2,
+                            SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
+                            rack_id_raw_2,
+                            SIZES[client_id_size_2]
+                            if client_id_size_2 < 128
+                            else string_size(client_id_size_2),
+                            client_id_raw_2,
+                            SIZES[client_host_size_2]
+                            if client_host_size_2 < 128
+                            else string_size(client_host_size_2),
+                            client_host_raw_2,
+                            _write_iB(item_26.topology_epoch, process_id_size_2)
+                            if process_id_size_2 < 128
+                            else _write_i(item_26.topology_epoch) + string_size(process_id_size_2),
+                            process_id_raw_2,
+                        )
                         if user_endpoint_2 is None:
                             out.append(b'\xff')
                         else:
@@ -2188,10 +2610,19 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_34, section_34 = 0, b""
                             if user_endpoint_2.unknown_tagged_fields:
                                 tags_34, section_34 = write_tags((), user_endpoint_2.unknown_tagged_fields)
-                            out += (_write_BB(1, host_size_2) if host_size_2 < 128 else _write_B(1) + string_size(host_size_2), host_raw_2, _write_HB(user_endpoint_2.port, tags_34), section_34)
+                            out += (
+                                _write_BB(1, host_size_2)
+                                if host_size_2 < 128
+                                else _write_B(1) + string_size(host_size_2),
+                                host_raw_2, _write_HB(user_endpoint_2.port, tags_34), section_34,
+                            )
                         client_tags_2 = item_26.client_tags
                         client_tags_size_2 = len(client_tags_2) + 1
-                        out.append(SIZES[client_tags_size_2] if client_tags_size_2 < 128 else uvarint(client_tags_size_2))
+                        out.append(
+                            SIZES[client_tags_size_2]
+                            if client_tags_size_2 < 128
+                            else uvarint(client_tags_size_2)
+                        )
                         for item_27 in client_tags_2:
                             key_raw_6 = item_27.key.encode()
                             key_size_6 = len(key_raw_6) + 1
@@ -2200,31 +2631,59 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_35, section_35 = 0, b""
                             if item_27.unknown_tagged_fields:
                                 tags_35, section_35 = write_tags((), item_27.unknown_tagged_fields)
-                            out += (SIZES[key_size_6] if key_size_6 < 128 else string_size(key_size_6), key_raw_6, SIZES[value_size_6] if value_size_6 < 128 else string_size(value_size_6), value_raw_6, SIZES[tags_35], section_35)
+                            out += (
+                                SIZES[key_size_6] if key_size_6 < 128 else string_size(key_size_6), key_raw_6,
+                                SIZES[value_size_6] if value_size_6 < 128 else string_size(value_size_6),
+                                value_raw_6, SIZES[tags_35], section_35,
+                            )
                         task_offsets_2 = item_26.task_offsets
                         task_offsets_size_2 = len(task_offsets_2) + 1
-                        out.append(SIZES[task_offsets_size_2] if task_offsets_size_2 < 128 else uvarint(task_offsets_size_2))
+                        out.append(
+                            SIZES[task_offsets_size_2]
+                            if task_offsets_size_2 < 128
+                            else uvarint(task_offsets_size_2)
+                        )
                         for item_28 in task_offsets_2:
                             subtopology_id_raw_12 = item_28.subtopology_id.encode()
                             subtopology_id_size_12 = len(subtopology_id_raw_12) + 1
                             tags_36, section_36 = 0, b""
                             if item_28.unknown_tagged_fields:
                                 tags_36, section_36 = write_tags((), item_28.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_12] if subtopology_id_size_12 < 128 else string_size(subtopology_id_size_12), subtopology_id_raw_12, _write_iqB(item_28.partition, item_28.offset, tags_36), section_36)
+                            out += (
+                                SIZES[subtopology_id_size_12]
+                                if subtopology_id_size_12 < 128
+                                else string_size(subtopology_id_size_12),
+                                subtopology_id_raw_12, _write_iqB(item_28.partition, item_28.offset, tags_36),
+                                section_36,
+                            )
                         task_end_offsets_2 = item_26.task_end_offsets
                         task_end_offsets_size_2 = len(task_end_offsets_2) + 1
-                        out.append(SIZES[task_end_offsets_size_2] if task_end_offsets_size_2 < 128 else uvarint(task_end_offsets_size_2))
+                        out.append(
+                            SIZES[task_end_offsets_size_2]
+                            if task_end_offsets_size_2 < 128
+                            else uvarint(task_end_offsets_size_2)
+                        )
                         for item_29 in task_end_offsets_2:
                             subtopology_id_raw_13 = item_29.subtopology_id.encode()
                             subtopology_id_size_13 = len(subtopology_id_raw_13) + 1
                             tags_37, section_37 = 0, b""
                             if item_29.unknown_tagged_fields:
                                 tags_37, section_37 = write_tags((), item_29.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_13] if subtopology_id_size_13 < 128 else string_size(subtopology_id_size_13), subtopology_id_raw_13, _write_iqB(item_29.partition, item_29.offset, tags_37), section_37)
+                            out += (
+                                SIZES[subtopology_id_size_13]
+                                if subtopology_id_size_13 < 128
+                                else string_size(subtopology_id_size_13),
+                                subtopology_id_raw_13, _write_iqB(item_29.partition, item_29.offset, tags_37),
+                                section_37,
+                            )
                         assignment_2 = item_26.assignment
                         active_tasks_3 = assignment_2.active_tasks
                         active_tasks_size_3 = len(active_tasks_3) + 1
-                        out.append(SIZES[active_tasks_size_3] if active_tasks_size_3 < 128 else uvarint(active_tasks_size_3))
+                        out.append(
+                            SIZES[active_tasks_size_3]
+                            if active_tasks_size_3 < 128
+                            else uvarint(active_tasks_size_3)
+                        )
                         for item_30 in active_tasks_3:
                             subtopology_id_raw_14 = item_30.subtopology_id.encode()
                             subtopology_id_size_14 = len(subtopology_id_raw_14) + 1
@@ -2233,10 +2692,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_38, section_38 = 0, b""
                             if item_30.unknown_tagged_fields:
                                 tags_38, section_38 = write_tags((), item_30.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_14] if subtopology_id_size_14 < 128 else string_size(subtopology_id_size_14), subtopology_id_raw_14, _write_array_i[partitions_size_7](partitions_size_7, *partitions_7) if partitions_size_7 < SHORT else write_long_array(partitions_7, "i"), SIZES[tags_38], section_38)
+                            out += (
+                                SIZES[subtopology_id_size_14]
+                                if subtopology_id_size_14 < 128
+                                else string_size(subtopology_id_size_14),
+                                subtopology_id_raw_14,
+                                _write_array_i[partitions_size_7](partitions_size_7, *partitions_7)
+                                if partitions_size_7 < SHORT
+                                else write_long_array(partitions_7, "i"),
+                                SIZES[tags_38], section_38,
+                            )
                         standby_tasks_3 = assignment_2.standby_tasks
                         standby_tasks_size_3 = len(standby_tasks_3) + 1
-                        out.append(SIZES[standby_tasks_size_3] if standby_tasks_size_3 < 128 else uvarint(standby_tasks_size_3))
+                        out.append(
+                            SIZES[standby_tasks_size_3]
+                            if standby_tasks_size_3 < 128
+                            else uvarint(standby_tasks_size_3)
+                        )
                         for item_31 in standby_tasks_3:
                             subtopology_id_raw_15 = item_31.subtopology_id.encode()
                             subtopology_id_size_15 = len(subtopology_id_raw_15) + 1
@@ -2245,10 +2717,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_39, section_39 = 0, b""
                             if item_31.unknown_tagged_fields:
                                 tags_39, section_39 = write_tags((), item_31.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_15] if subtopology_id_size_15 < 128 else string_size(subtopology_id_size_15), subtopology_id_raw_15, _write_array_i[partitions_size_8](partitions_size_8, *partitions_8) if partitions_size_8 < SHORT else write_long_array(partitions_8, "i"), SIZES[tags_39], section_39)
+                            out += (
+                                SIZES[subtopology_id_size_15]
+                                if subtopology_id_size_15 < 128
+                                else string_size(subtopology_id_size_15),
+                                subtopology_id_raw_15,
+                                _write_array_i[partitions_size_8](partitions_size_8, *partitions_8)
+                                if partitions_size_8 < SHORT
+                                else write_long_array(partitions_8, "i"),
+                                SIZES[tags_39], section_39,
+                            )
                         warmup_tasks_3 = assignment_2.warmup_tasks
                         warmup_tasks_size_3 = len(warmup_tasks_3) + 1
-                        out.append(SIZES[warmup_tasks_size_3] if warmup_tasks_size_3 < 128 else uvarint(warmup_tasks_size_3))
+                        out.append(
+                            SIZES[warmup_tasks_size_3]
+                            if warmup_tasks_size_3 < 128
+                            else uvarint(warmup_tasks_size_3)
+                        )
                         for item_32 in warmup_tasks_3:
                             subtopology_id_raw_16 = item_32.subtopology_id.encode()
                             subtopology_id_size_16 = len(subtopology_id_raw_16) + 1
@@ -2257,14 +2742,28 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_40, section_40 = 0, b""
                             if item_32.unknown_tagged_fields:
                                 tags_40, section_40 = write_tags((), item_32.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_16] if subtopology_id_size_16 < 128 else string_size(subtopology_id_size_16), subtopology_id_raw_16, _write_array_i[partitions_size_9](partitions_size_9, *partitions_9) if partitions_size_9 < SHORT else write_long_array(partitions_9, "i"), SIZES[tags_40], section_40)
+                            out += (
+                                SIZES[subtopology_id_size_16]
+                                if subtopology_id_size_16 < 128
+                                else string_size(subtopology_id_size_16),
+                                subtopology_id_raw_16,
+                                _write_array_i[partitions_size_9](partitions_size_9, *partitions_9)
+                                if partitions_size_9 < SHORT
+                                else write_long_array(partitions_9, "i"),
+                                SIZES[tags_40], section_40,
+                            )
                         tags_41, section_41 = 0, b""
                         if assignment_2.unknown_tagged_fields:
                             tags_41, section_41 = write_tags((), assignment_2.unknown_tagged_fields)
                         target_assignment_2 = item_26.target_assignment
                         active_tasks_4 = target_assignment_2.active_tasks
                         active_tasks_size_4 = len(active_tasks_4) + 1
-                        out += (SIZES[tags_41], section_41, SIZES[active_tasks_size_4] if active_tasks_size_4 < 128 else uvarint(active_tasks_size_4))
+                        out += (
+                            SIZES[tags_41], section_41,
+                            SIZES[active_tasks_size_4]
+                            if active_tasks_size_4 < 128
+                            else uvarint(active_tasks_size_4),
+                        )
                         for item_33 in active_tasks_4:
                             subtopology_id_raw_17 = item_33.subtopology_id.encode()
                             subtopology_id_size_17 = len(subtopology_id_raw_17) + 1
@@ -2273,10 +2772,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_42, section_42 = 0, b""
                             if item_33.unknown_tagged_fields:
                                 tags_42, section_42 = write_tags((), item_33.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_17] if subtopology_id_size_17 < 128 else string_size(subtopology_id_size_17), subtopology_id_raw_17, _write_array_i[partitions_size_10](partitions_size_10, *partitions_10) if partitions_size_10 < SHORT else write_long_array(partitions_10, "i"), SIZES[tags_42], section_42)
+                            out += (
+                                SIZES[subtopology_id_size_17]
+                                if subtopology_id_size_17 < 128
+                                else string_size(subtopology_id_size_17),
+                                subtopology_id_raw_17,
+                                _write_array_i[partitions_size_10](partitions_size_10, *partitions_10)
+                                if partitions_size_10 < SHORT
+                                else write_long_array(partitions_10, "i"),
+                                SIZES[tags_42], section_42,
+                            )
                         standby_tasks_4 = target_assignment_2.standby_tasks
                         standby_tasks_size_4 = len(standby_tasks_4) + 1
-                        out.append(SIZES[standby_tasks_size_4] if standby_tasks_size_4 < 128 else uvarint(standby_tasks_size_4))
+                        out.append(
+                            SIZES[standby_tasks_size_4]
+                            if standby_tasks_size_4 < 128
+                            else uvarint(standby_tasks_size_4)
+                        )
                         for item_34 in standby_tasks_4:
                             subtopology_id_raw_18 = item_34.subtopology_id.encode()
                             subtopology_id_size_18 = len(subtopology_id_raw_18) + 1
@@ -2285,10 +2797,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_43, section_43 = 0, b""
                             if item_34.unknown_tagged_fields:
                                 tags_43, section_43 = write_tags((), item_34.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_18] if subtopology_id_size_18 < 128 else string_size(subtopology_id_size_18), subtopology_id_raw_18, _write_array_i[partitions_size_11](partitions_size_11, *partitions_11) if partitions_size_11 < SHORT else write_long_array(partitions_11, "i"), SIZES[tags_43], section_43)
+                            out += (
+                                SIZES[subtopology_id_size_18]
+                                if subtopology_id_size_18 < 128
+                                else string_size(subtopology_id_size_18),
+                                subtopology_id_raw_18,
+                                _write_array_i[partitions_size_11](partitions_size_11, *partitions_11)
+                                if partitions_size_11 < SHORT
+                                else write_long_array(partitions_11, "i"),
+                                SIZES[tags_43], section_43,
+                            )
                         warmup_tasks_4 = target_assignment_2.warmup_tasks
                         warmup_tasks_size_4 = len(warmup_tasks_4) + 1
-                        out.append(SIZES[warmup_tasks_size_4] if warmup_tasks_size_4 < 128 else uvarint(warmup_tasks_size_4))
+                        out.append(
+                            SIZES[warmup_tasks_size_4]
+                            if warmup_tasks_size_4 < 128
+                            else uvarint(warmup_tasks_size_4)
+                        )
                         for item_35 in warmup_tasks_4:
                             subtopology_id_raw_19 = item_35.subtopology_id.encode()
                             subtopology_id_size_19 = len(subtopology_id_raw_19) + 1
@@ -2297,14 +2822,25 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             tags_44, section_44 = 0, b""
                             if item_35.unknown_tagged_fields:
                                 tags_44, section_44 = write_tags((), item_35.unknown_tagged_fields)
-                            out += (SIZES[subtopology_id_size_19] if subtopology_id_size_19 < 128 else string_size(subtopology_id_size_19), subtopology_id_raw_19, _write_array_i[partitions_size_12](partitions_size_12, *partitions_12) if partitions_size_12 < SHORT else write_long_array(partitions_12, "i"), SIZES[tags_44], section_44)
+                            out += (
+                                SIZES[subtopology_id_size_19]
+                                if subtopology_id_size_19 < 128
+                                else string_size(subtopology_id_size_19),
+                                subtopology_id_raw_19,
+                                _write_array_i[partitions_size_12](partitions_size_12, *partitions_12)
+                                if partitions_size_12 < SHORT
+                                else write_long_array(partitions_12, "i"),
+                                SIZES[tags_44], section_44,
+                            )
                         tags_45, section_45 = 0, b""
                         if target_assignment_2.unknown_tagged_fields:
                             tags_45, section_45 = write_tags((), target_assignment_2.unknown_tagged_fields)
                         tags_46, section_46 = 0, b""
                         if item_26.unknown_tagged_fields:
                             tags_46, section_46 = write_tags((), item_26.unknown_tagged_fields)
-                        out += (SIZES[tags_45], section_45, _write_tB(item_26.is_classic, tags_46), section_46)
+                        out += (
+                            SIZES[tags_45], section_45, _write_tB(item_26.is_classic, tags_46), section_46,
+                        )
                     tags_47, section_47 = 0, b""
                     if item_20.unknown_tagged_fields:
                         tags_47, section_47 = write_tags((), item_20.unknown_tagged_fields)

@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -61,7 +66,9 @@ class TopicInfo(Structure, gc=False):
         Field('name', 'name', 'string', (0, 1), flexible_from=0),
         Field('partitions', 'partitions', 'int32', (0, 1), flexible_from=0),
         Field('replication_factor', 'replicationFactor', 'int16', (0, 1), flexible_from=0),
-        Field('topic_configs', 'topicConfigs', 'struct', (0, 1), array=True, struct=KeyValue, flexible_from=0),
+        Field(
+            'topic_configs', 'topicConfigs', 'struct', (0, 1), array=True, struct=KeyValue, flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -82,7 +89,10 @@ class CopartitionGroup(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('source_topics', 'sourceTopics', 'int16', (0, 1), array=True, flexible_from=0),
         Field('source_topic_regex', 'sourceTopicRegex', 'int16', (0, 1), array=True, flexible_from=0),
-        Field('repartition_source_topics', 'repartitionSourceTopics', 'int16', (0, 1), array=True, flexible_from=0),
+        Field(
+            'repartition_source_topics', 'repartitionSourceTopics', 'int16', (0, 1), array=True,
+            flexible_from=0,
+        ),
     )
 
     source_topics: tuple[int, ...] = ()
@@ -102,10 +112,21 @@ class Subtopology(Structure, gc=False):
         Field('subtopology_id', 'subtopologyId', 'string', (0, 1), flexible_from=0),
         Field('source_topics', 'sourceTopics', 'string', (0, 1), array=True, flexible_from=0),
         Field('source_topic_regex', 'sourceTopicRegex', 'string', (0, 1), array=True, flexible_from=0),
-        Field('state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 1), array=True, struct=TopicInfo, flexible_from=0),
-        Field('repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 1), array=True, flexible_from=0),
-        Field('repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 1), array=True, struct=TopicInfo, flexible_from=0),
-        Field('copartition_groups', 'copartitionGroups', 'struct', (0, 1), array=True, struct=CopartitionGroup, flexible_from=0),
+        Field(
+            'state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 1), array=True, struct=TopicInfo,
+            flexible_from=0,
+        ),
+        Field(
+            'repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 1), array=True, flexible_from=0,
+        ),
+        Field(
+            'repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 1), array=True,
+            struct=TopicInfo, flexible_from=0,
+        ),
+        Field(
+            'copartition_groups', 'copartitionGroups', 'struct', (0, 1), array=True, struct=CopartitionGroup,
+            flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -131,7 +152,10 @@ class Topology(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('epoch', 'epoch', 'int32', (0, 1), flexible_from=0),
-        Field('subtopologies', 'subtopologies', 'struct', (0, 1), array=True, struct=Subtopology, flexible_from=0),
+        Field(
+            'subtopologies', 'subtopologies', 'struct', (0, 1), array=True, struct=Subtopology,
+            flexible_from=0,
+        ),
     )
 
     epoch: int = 0
@@ -210,14 +234,35 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
         Field('rack_id', 'rackId', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
         Field('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', (0, 1), flexible_from=0),
         Field('topology', 'topology', 'struct', (0, 1), struct=Topology, nullable=(0, 1), flexible_from=0),
-        Field('active_tasks', 'activeTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
-        Field('standby_tasks', 'standbyTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
-        Field('warmup_tasks', 'warmupTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
+        Field(
+            'active_tasks', 'activeTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'standby_tasks', 'standbyTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'warmup_tasks', 'warmupTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
         Field('process_id', 'processId', 'string', (0, 1), nullable=(0, 1), flexible_from=0),
-        Field('user_endpoint', 'userEndpoint', 'struct', (0, 1), struct=Endpoint, nullable=(0, 1), flexible_from=0),
-        Field('client_tags', 'clientTags', 'struct', (0, 1), array=True, struct=KeyValue, nullable=(0, 1), flexible_from=0),
-        Field('task_offsets', 'taskOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, nullable=(0, 1), flexible_from=0),
-        Field('task_end_offsets', 'taskEndOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, nullable=(0, 1), flexible_from=0),
+        Field(
+            'user_endpoint', 'userEndpoint', 'struct', (0, 1), struct=Endpoint, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'client_tags', 'clientTags', 'struct', (0, 1), array=True, struct=KeyValue, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'task_offsets', 'taskOffsets', 'struct', (0, 1), array=True, struct=TaskOffset, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'task_end_offsets', 'taskEndOffsets', 'struct', (0, 1), array=True, struct=TaskOffset,
+            nullable=(0, 1), flexible_from=0,
+        ),
         Field('shutdown_application', 'shutdownApplication', 'bool', (0, 1), flexible_from=0),
     )
 
@@ -386,7 +431,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                            state_changelog_topics.append(TopicInfo(
+                                name, partitions, replication_factor, topic_configs, unknown_2,
+                            ))
                         size = data[pos]
                         pos += 1
                         repartition_sink_topics: tuple[str, ...]
@@ -446,7 +493,9 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                            repartition_source_topics.append(TopicInfo(
+                                name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
+                            ))
                         size = data[pos]
                         pos += 1
                         copartition_groups: list[CopartitionGroup]
@@ -486,14 +535,19 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            copartition_groups.append(CopartitionGroup(source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5))
+                            copartition_groups.append(CopartitionGroup(
+                                source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        subtopologies.append(Subtopology(subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6))
+                        subtopologies.append(Subtopology(
+                            subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
+                            repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
+                        ))
                     tags = data[pos]
                     unknown_7: UnknownTags = ()
                     if tags:
@@ -718,13 +772,20 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             unknown_14, pos = read_unknown_tags(data, pos + 13, tags)
                             pos -= 13
                         pos += 13
-                        task_end_offsets.append(TaskOffset(subtopology_id_6, partition_2, offset_2, unknown_14))
+                        task_end_offsets.append(TaskOffset(
+                            subtopology_id_6, partition_2, offset_2, unknown_14,
+                        ))
                 shutdown_application, tags = _read_tB(data, pos)
                 unknown_15: UnknownTags = ()
                 if tags:
                     unknown_15, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return StreamsGroupHeartbeatRequest(group_id, member_id, member_epoch, endpoint_information_epoch, instance_id, rack_id, rebalance_timeout_ms, topology, active_tasks, standby_tasks, warmup_tasks, process_id, user_endpoint, client_tags, task_offsets, task_end_offsets, shutdown_application, unknown_15), pos + 2
+                return StreamsGroupHeartbeatRequest(
+                    group_id, member_id, member_epoch, endpoint_information_epoch, instance_id, rack_id,
+                    rebalance_timeout_ms, topology, active_tasks, standby_tasks, warmup_tasks, process_id,
+                    user_endpoint, client_tags, task_offsets, task_end_offsets, shutdown_application,
+                    unknown_15,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -750,13 +811,28 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
                 topology = self.topology
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiB(self.member_epoch, self.endpoint_information_epoch, instance_id_size) if instance_id_size < 128 else _write_ii(self.member_epoch, self.endpoint_information_epoch) + string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, _write_i(self.rebalance_timeout_ms))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iiB(self.member_epoch, self.endpoint_information_epoch, instance_id_size)
+                    if instance_id_size < 128
+                    else _write_ii(
+                        self.member_epoch, self.endpoint_information_epoch,
+                    ) + string_size(instance_id_size),
+                    instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                    rack_id_raw, _write_i(self.rebalance_timeout_ms),
+                )
                 if topology is None:
                     out.append(b'\xff')
                 else:
                     subtopologies = topology.subtopologies
                     subtopologies_size = len(subtopologies) + 1
-                    out.append(_write_BiB(1, topology.epoch, subtopologies_size) if subtopologies_size < 128 else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size))
+                    out.append(
+                        _write_BiB(1, topology.epoch, subtopologies_size)
+                        if subtopologies_size < 128
+                        else _write_Bi(1, topology.epoch) + uvarint(subtopologies_size)
+                    )
                     for item in subtopologies:
                         subtopology_id_raw = item.subtopology_id.encode()
                         subtopology_id_size = len(subtopology_id_raw) + 1
@@ -764,13 +840,29 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         source_topic_regex = item.source_topic_regex
                         state_changelog_topics = item.state_changelog_topics
                         state_changelog_topics_size = len(state_changelog_topics) + 1
-                        out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(source_topic_regex), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                        out += (
+                            SIZES[subtopology_id_size]
+                            if subtopology_id_size < 128
+                            else string_size(subtopology_id_size),
+                            subtopology_id_raw, write_compact_strings(source_topics),
+                            write_compact_strings(source_topic_regex),
+                            SIZES[state_changelog_topics_size]
+                            if state_changelog_topics_size < 128
+                            else uvarint(state_changelog_topics_size),
+                        )
                         for item_2 in state_changelog_topics:
                             name_raw = item_2.name.encode()
                             name_size = len(name_raw) + 1
                             topic_configs = item_2.topic_configs
                             topic_configs_size = len(topic_configs) + 1
-                            out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_2.partitions, item_2.replication_factor) + uvarint(topic_configs_size))
+                            out += (
+                                SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                                _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size)
+                                if topic_configs_size < 128
+                                else _write_ih(
+                                    item_2.partitions, item_2.replication_factor,
+                                ) + uvarint(topic_configs_size),
+                            )
                             for item_3 in topic_configs:
                                 key_raw = item_3.key.encode()
                                 key_size = len(key_raw) + 1
@@ -779,7 +871,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 tags, section = 0, b""
                                 if item_3.unknown_tagged_fields:
                                     tags, section = write_tags((), item_3.unknown_tagged_fields)
-                                out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
+                                out += (
+                                    SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                                    SIZES[value_size] if value_size < 128 else string_size(value_size),
+                                    value_raw, SIZES[tags], section,
+                                )
                             tags_2, section_2 = 0, b""
                             if item_2.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -787,13 +883,26 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         repartition_sink_topics = item.repartition_sink_topics
                         repartition_source_topics = item.repartition_source_topics
                         repartition_source_topics_size = len(repartition_source_topics) + 1
-                        out += (write_compact_strings(repartition_sink_topics), SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                        out += (
+                            write_compact_strings(repartition_sink_topics),
+                            SIZES[repartition_source_topics_size]
+                            if repartition_source_topics_size < 128
+                            else uvarint(repartition_source_topics_size),
+                        )
                         for item_4 in repartition_source_topics:
                             name_raw_2 = item_4.name.encode()
                             name_size_2 = len(name_raw_2) + 1
                             topic_configs_2 = item_4.topic_configs
                             topic_configs_size_2 = len(topic_configs_2) + 1
-                            out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_4.partitions, item_4.replication_factor) + uvarint(topic_configs_size_2))
+                            out += (
+                                SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2),
+                                name_raw_2,
+                                _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2)
+                                if topic_configs_size_2 < 128
+                                else _write_ih(
+                                    item_4.partitions, item_4.replication_factor,
+                                ) + uvarint(topic_configs_size_2),
+                            )
                             for item_5 in topic_configs_2:
                                 key_raw_2 = item_5.key.encode()
                                 key_size_2 = len(key_raw_2) + 1
@@ -802,14 +911,23 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                                 tags_3, section_3 = 0, b""
                                 if item_5.unknown_tagged_fields:
                                     tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
-                                out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
+                                out += (
+                                    SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2),
+                                    key_raw_2,
+                                    SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
+                                    value_raw_2, SIZES[tags_3], section_3,
+                                )
                             tags_4, section_4 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                             out += (SIZES[tags_4], section_4)
                         copartition_groups = item.copartition_groups
                         copartition_groups_size = len(copartition_groups) + 1
-                        out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
+                        out.append(
+                            SIZES[copartition_groups_size]
+                            if copartition_groups_size < 128
+                            else uvarint(copartition_groups_size)
+                        )
                         for item_6 in copartition_groups:
                             source_topics_2 = item_6.source_topics
                             source_topics_size = len(source_topics_2) + 1
@@ -820,7 +938,22 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), SIZES[tags_5], section_5)
+                            out += (
+                                _write_array_h[source_topics_size](source_topics_size, *source_topics_2)
+                                if source_topics_size < SHORT
+                                else write_long_array(source_topics_2, "h"),
+                                _write_array_h[source_topic_regex_size](
+                                    source_topic_regex_size, *source_topic_regex_2,
+                                )
+                                if source_topic_regex_size < SHORT
+                                else write_long_array(source_topic_regex_2, "h"),
+                                _write_array_h[repartition_source_topics_size_2](
+                                    repartition_source_topics_size_2, *repartition_source_topics_2,
+                                )
+                                if repartition_source_topics_size_2 < SHORT
+                                else write_long_array(repartition_source_topics_2, "h"),
+                                SIZES[tags_5], section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item.unknown_tagged_fields)
@@ -834,7 +967,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     active_tasks, active_tasks_size = [], 0
                 else:
                     active_tasks_size = len(active_tasks) + 1
-                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                out.append(
+                    SIZES[active_tasks_size]
+                    if active_tasks_size < 128
+                    else uvarint(active_tasks_size)
+                )
                 for item_7 in active_tasks:
                     subtopology_id_raw_2 = item_7.subtopology_id.encode()
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
@@ -843,13 +980,26 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_8, section_8 = 0, b""
                     if item_7.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_7.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_8], section_8)
+                    out += (
+                        SIZES[subtopology_id_size_2]
+                        if subtopology_id_size_2 < 128
+                        else string_size(subtopology_id_size_2),
+                        subtopology_id_raw_2,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags_8], section_8,
+                    )
                 standby_tasks = self.standby_tasks
                 if standby_tasks is None:
                     standby_tasks, standby_tasks_size = [], 0
                 else:
                     standby_tasks_size = len(standby_tasks) + 1
-                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                out.append(
+                    SIZES[standby_tasks_size]
+                    if standby_tasks_size < 128
+                    else uvarint(standby_tasks_size)
+                )
                 for item_8 in standby_tasks:
                     subtopology_id_raw_3 = item_8.subtopology_id.encode()
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
@@ -858,13 +1008,26 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_9, section_9 = 0, b""
                     if item_8.unknown_tagged_fields:
                         tags_9, section_9 = write_tags((), item_8.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_9], section_9)
+                    out += (
+                        SIZES[subtopology_id_size_3]
+                        if subtopology_id_size_3 < 128
+                        else string_size(subtopology_id_size_3),
+                        subtopology_id_raw_3,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_9], section_9,
+                    )
                 warmup_tasks = self.warmup_tasks
                 if warmup_tasks is None:
                     warmup_tasks, warmup_tasks_size = [], 0
                 else:
                     warmup_tasks_size = len(warmup_tasks) + 1
-                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                out.append(
+                    SIZES[warmup_tasks_size]
+                    if warmup_tasks_size < 128
+                    else uvarint(warmup_tasks_size)
+                )
                 for item_9 in warmup_tasks:
                     subtopology_id_raw_4 = item_9.subtopology_id.encode()
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
@@ -873,7 +1036,16 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_10, section_10 = 0, b""
                     if item_9.unknown_tagged_fields:
                         tags_10, section_10 = write_tags((), item_9.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_10], section_10)
+                    out += (
+                        SIZES[subtopology_id_size_4]
+                        if subtopology_id_size_4 < 128
+                        else string_size(subtopology_id_size_4),
+                        subtopology_id_raw_4,
+                        _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                        if partitions_size_3 < SHORT
+                        else write_long_array(partitions_3, "i"),
+                        SIZES[tags_10], section_10,
+                    )
                 if self.process_id is None:
                     process_id_raw = b""
                     process_id_size = 0
@@ -881,7 +1053,10 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     process_id_raw = self.process_id.encode()
                     process_id_size = len(process_id_raw) + 1
                 user_endpoint = self.user_endpoint
-                out += (SIZES[process_id_size] if process_id_size < 128 else string_size(process_id_size), process_id_raw)
+                out += (
+                    SIZES[process_id_size] if process_id_size < 128 else string_size(process_id_size),
+                    process_id_raw,
+                )
                 if user_endpoint is None:
                     out.append(b'\xff')
                 else:
@@ -890,7 +1065,10 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_11, section_11 = 0, b""
                     if user_endpoint.unknown_tagged_fields:
                         tags_11, section_11 = write_tags((), user_endpoint.unknown_tagged_fields)
-                    out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_11), section_11)
+                    out += (
+                        _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
+                        host_raw, _write_HB(user_endpoint.port, tags_11), section_11,
+                    )
                 client_tags = self.client_tags
                 if client_tags is None:
                     client_tags, client_tags_size = [], 0
@@ -905,33 +1083,57 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     tags_12, section_12 = 0, b""
                     if item_10.unknown_tagged_fields:
                         tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
-                    out += (SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3, SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3, SIZES[tags_12], section_12)
+                    out += (
+                        SIZES[key_size_3] if key_size_3 < 128 else string_size(key_size_3), key_raw_3,
+                        SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3,
+                        SIZES[tags_12], section_12,
+                    )
                 task_offsets = self.task_offsets
                 if task_offsets is None:
                     task_offsets, task_offsets_size = [], 0
                 else:
                     task_offsets_size = len(task_offsets) + 1
-                out.append(SIZES[task_offsets_size] if task_offsets_size < 128 else uvarint(task_offsets_size))
+                out.append(
+                    SIZES[task_offsets_size]
+                    if task_offsets_size < 128
+                    else uvarint(task_offsets_size)
+                )
                 for item_11 in task_offsets:
                     subtopology_id_raw_5 = item_11.subtopology_id.encode()
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
                     tags_13, section_13 = 0, b""
                     if item_11.unknown_tagged_fields:
                         tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_iqB(item_11.partition, item_11.offset, tags_13), section_13)
+                    out += (
+                        SIZES[subtopology_id_size_5]
+                        if subtopology_id_size_5 < 128
+                        else string_size(subtopology_id_size_5),
+                        subtopology_id_raw_5, _write_iqB(item_11.partition, item_11.offset, tags_13),
+                        section_13,
+                    )
                 task_end_offsets = self.task_end_offsets
                 if task_end_offsets is None:
                     task_end_offsets, task_end_offsets_size = [], 0
                 else:
                     task_end_offsets_size = len(task_end_offsets) + 1
-                out.append(SIZES[task_end_offsets_size] if task_end_offsets_size < 128 else uvarint(task_end_offsets_size))
+                out.append(
+                    SIZES[task_end_offsets_size]
+                    if task_end_offsets_size < 128
+                    else uvarint(task_end_offsets_size)
+                )
                 for item_12 in task_end_offsets:
                     subtopology_id_raw_6 = item_12.subtopology_id.encode()
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
                     tags_14, section_14 = 0, b""
                     if item_12.unknown_tagged_fields:
                         tags_14, section_14 = write_tags((), item_12.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_iqB(item_12.partition, item_12.offset, tags_14), section_14)
+                    out += (
+                        SIZES[subtopology_id_size_6]
+                        if subtopology_id_size_6 < 128
+                        else string_size(subtopology_id_size_6),
+                        subtopology_id_raw_6, _write_iqB(item_12.partition, item_12.offset, tags_14),
+                        section_14,
+                    )
                 tags_15, section_15 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_15, section_15 = write_tags((), self.unknown_tagged_fields)

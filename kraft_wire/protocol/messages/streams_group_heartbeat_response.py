@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -109,8 +111,14 @@ class EndpointToPartitions(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('user_endpoint', 'userEndpoint', 'struct', (0, 1), struct=Endpoint, flexible_from=0),
-        Field('active_partitions', 'activePartitions', 'struct', (0, 1), array=True, struct=TopicPartition, flexible_from=0),
-        Field('standby_partitions', 'standbyPartitions', 'struct', (0, 1), array=True, struct=TopicPartition, flexible_from=0),
+        Field(
+            'active_partitions', 'activePartitions', 'struct', (0, 1), array=True, struct=TopicPartition,
+            flexible_from=0,
+        ),
+        Field(
+            'standby_partitions', 'standbyPartitions', 'struct', (0, 1), array=True, struct=TopicPartition,
+            flexible_from=0,
+        ),
     )
 
     user_endpoint: Endpoint = msgspec.field(default_factory=Endpoint)
@@ -138,16 +146,37 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
         Field('member_id', 'memberId', 'string', (0, 1), flexible_from=0),
         Field('member_epoch', 'memberEpoch', 'int32', (0, 1), flexible_from=0),
         Field('heartbeat_interval_ms', 'heartbeatIntervalMs', 'int32', (0, 1), flexible_from=0),
-        Field('acceptable_recovery_lag_legacy', 'acceptableRecoveryLagLegacy', 'int32', (0, 0), flexible_from=0),
+        Field(
+            'acceptable_recovery_lag_legacy', 'acceptableRecoveryLagLegacy', 'int32', (0, 0), flexible_from=0,
+        ),
         Field('task_offset_interval_ms', 'taskOffsetIntervalMs', 'int32', (0, 1), flexible_from=0),
-        Field('acceptable_recovery_lag', 'acceptableRecoveryLag', 'int64', (1, 1), flexible_from=0, ignorable=True),
-        Field('status', 'status', 'struct', (0, 1), array=True, struct=Status, nullable=(0, 1), flexible_from=0),
-        Field('active_tasks', 'activeTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
-        Field('standby_tasks', 'standbyTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
-        Field('warmup_tasks', 'warmupTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1), flexible_from=0),
-        Field('topology_description_required', 'topologyDescriptionRequired', 'bool', (1, 1), flexible_from=0),
+        Field(
+            'acceptable_recovery_lag', 'acceptableRecoveryLag', 'int64', (1, 1), flexible_from=0,
+            ignorable=True,
+        ),
+        Field(
+            'status', 'status', 'struct', (0, 1), array=True, struct=Status, nullable=(0, 1), flexible_from=0,
+        ),
+        Field(
+            'active_tasks', 'activeTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'standby_tasks', 'standbyTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'warmup_tasks', 'warmupTasks', 'struct', (0, 1), array=True, struct=TaskIds, nullable=(0, 1),
+            flexible_from=0,
+        ),
+        Field(
+            'topology_description_required', 'topologyDescriptionRequired', 'bool', (1, 1), flexible_from=0,
+        ),
         Field('endpoint_information_epoch', 'endpointInformationEpoch', 'int32', (0, 1), flexible_from=0),
-        Field('partitions_by_user_endpoint', 'partitionsByUserEndpoint', 'struct', (0, 1), array=True, struct=EndpointToPartitions, nullable=(0, 1), flexible_from=0),
+        Field(
+            'partitions_by_user_endpoint', 'partitionsByUserEndpoint', 'struct', (0, 1), array=True,
+            struct=EndpointToPartitions, nullable=(0, 1), flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -207,7 +236,10 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 else:
                     member_id, pos = long_string(data, pos + 1, size)
-                member_epoch, heartbeat_interval_ms, task_offset_interval_ms, acceptable_recovery_lag, size = _read_iiiqB(data, pos)
+                (
+                    member_epoch, heartbeat_interval_ms, task_offset_interval_ms, acceptable_recovery_lag,
+                    size,
+                ) = _read_iiiqB(data, pos)
                 pos += 21
                 status: list[Status] | None
                 if size == 0:
@@ -428,13 +460,20 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_by_user_endpoint.append(EndpointToPartitions(user_endpoint, active_partitions, standby_partitions, unknown_8))
+                        partitions_by_user_endpoint.append(EndpointToPartitions(
+                            user_endpoint, active_partitions, standby_partitions, unknown_8,
+                        ))
                 tags = data[pos]
                 unknown_9: UnknownTags = ()
                 if tags:
                     unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupHeartbeatResponse(throttle_time_ms, error_code, error_message, member_id, member_epoch, heartbeat_interval_ms, 0, task_offset_interval_ms, acceptable_recovery_lag, status, active_tasks, standby_tasks, warmup_tasks, topology_description_required, endpoint_information_epoch, partitions_by_user_endpoint, unknown_9), pos + 1
+                return StreamsGroupHeartbeatResponse(
+                    throttle_time_ms, error_code, error_message, member_id, member_epoch,
+                    heartbeat_interval_ms, 0, task_offset_interval_ms, acceptable_recovery_lag, status,
+                    active_tasks, standby_tasks, warmup_tasks, topology_description_required,
+                    endpoint_information_epoch, partitions_by_user_endpoint, unknown_9,
+                ), pos + 1
             if version == 0:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 error_message_2: str | None
@@ -454,7 +493,10 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     pos = end
                 else:
                     member_id_2, pos = long_string(data, pos + 1, size)
-                member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, size = _read_iiiiB(data, pos)
+                (
+                    member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy,
+                    task_offset_interval_ms_2, size,
+                ) = _read_iiiiB(data, pos)
                 pos += 17
                 status_2: list[Status] | None
                 if size == 0:
@@ -675,13 +717,20 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_by_user_endpoint_2.append(EndpointToPartitions(user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17))
+                        partitions_by_user_endpoint_2.append(EndpointToPartitions(
+                            user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17,
+                        ))
                 tags = data[pos]
                 unknown_18: UnknownTags = ()
                 if tags:
                     unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupHeartbeatResponse(throttle_time_ms_2, error_code_2, error_message_2, member_id_2, member_epoch_2, heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, -1, status_2, active_tasks_2, standby_tasks_2, warmup_tasks_2, False, endpoint_information_epoch_2, partitions_by_user_endpoint_2, unknown_18), pos + 1
+                return StreamsGroupHeartbeatResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, member_id_2, member_epoch_2,
+                    heartbeat_interval_ms_2, acceptable_recovery_lag_legacy, task_offset_interval_ms_2, -1,
+                    status_2, active_tasks_2, standby_tasks_2, warmup_tasks_2, False,
+                    endpoint_information_epoch_2, partitions_by_user_endpoint_2, unknown_18,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -705,20 +754,45 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     status, status_size = [], 0
                 else:
                     status_size = len(status) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iiiqB(self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms, self.acceptable_recovery_lag, status_size) if status_size < 128 else _write_iiiq(self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms, self.acceptable_recovery_lag) + uvarint(status_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iiiqB(
+                        self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms,
+                        self.acceptable_recovery_lag, status_size,
+                    )
+                    if status_size < 128
+                    else _write_iiiq(
+                        self.member_epoch, self.heartbeat_interval_ms, self.task_offset_interval_ms,
+                        self.acceptable_recovery_lag,
+                    ) + uvarint(status_size),
+                )
                 for item in status:
                     status_detail_raw = item.status_detail.encode()
                     status_detail_size = len(status_detail_raw) + 1
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_bB(item.status_code, status_detail_size) if status_detail_size < 128 else _write_b(item.status_code) + string_size(status_detail_size), status_detail_raw, SIZES[tags], section)
+                    out += (
+                        _write_bB(item.status_code, status_detail_size)
+                        if status_detail_size < 128
+                        else _write_b(item.status_code) + string_size(status_detail_size),
+                        status_detail_raw, SIZES[tags], section,
+                    )
                 active_tasks = self.active_tasks
                 if active_tasks is None:
                     active_tasks, active_tasks_size = [], 0
                 else:
                     active_tasks_size = len(active_tasks) + 1
-                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                out.append(
+                    SIZES[active_tasks_size]
+                    if active_tasks_size < 128
+                    else uvarint(active_tasks_size)
+                )
                 for item_2 in active_tasks:
                     subtopology_id_raw = item_2.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
@@ -727,13 +801,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[subtopology_id_size]
+                        if subtopology_id_size < 128
+                        else string_size(subtopology_id_size),
+                        subtopology_id_raw,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags_2], section_2,
+                    )
                 standby_tasks = self.standby_tasks
                 if standby_tasks is None:
                     standby_tasks, standby_tasks_size = [], 0
                 else:
                     standby_tasks_size = len(standby_tasks) + 1
-                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                out.append(
+                    SIZES[standby_tasks_size]
+                    if standby_tasks_size < 128
+                    else uvarint(standby_tasks_size)
+                )
                 for item_3 in standby_tasks:
                     subtopology_id_raw_2 = item_3.subtopology_id.encode()
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
@@ -742,13 +829,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[subtopology_id_size_2]
+                        if subtopology_id_size_2 < 128
+                        else string_size(subtopology_id_size_2),
+                        subtopology_id_raw_2,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_3], section_3,
+                    )
                 warmup_tasks = self.warmup_tasks
                 if warmup_tasks is None:
                     warmup_tasks, warmup_tasks_size = [], 0
                 else:
                     warmup_tasks_size = len(warmup_tasks) + 1
-                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                out.append(
+                    SIZES[warmup_tasks_size]
+                    if warmup_tasks_size < 128
+                    else uvarint(warmup_tasks_size)
+                )
                 for item_4 in warmup_tasks:
                     subtopology_id_raw_3 = item_4.subtopology_id.encode()
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
@@ -757,13 +857,31 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_4, section_4 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_4], section_4)
+                    out += (
+                        SIZES[subtopology_id_size_3]
+                        if subtopology_id_size_3 < 128
+                        else string_size(subtopology_id_size_3),
+                        subtopology_id_raw_3,
+                        _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                        if partitions_size_3 < SHORT
+                        else write_long_array(partitions_3, "i"),
+                        SIZES[tags_4], section_4,
+                    )
                 partitions_by_user_endpoint = self.partitions_by_user_endpoint
                 if partitions_by_user_endpoint is None:
                     partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
                 else:
                     partitions_by_user_endpoint_size = len(partitions_by_user_endpoint) + 1
-                out.append(_write_tiB(self.topology_description_required, self.endpoint_information_epoch, partitions_by_user_endpoint_size) if partitions_by_user_endpoint_size < 128 else _write_ti(self.topology_description_required, self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size))
+                out.append(
+                    _write_tiB(
+                        self.topology_description_required, self.endpoint_information_epoch,
+                        partitions_by_user_endpoint_size,
+                    )
+                    if partitions_by_user_endpoint_size < 128
+                    else _write_ti(
+                        self.topology_description_required, self.endpoint_information_epoch,
+                    ) + uvarint(partitions_by_user_endpoint_size)
+                )
                 for item_5 in partitions_by_user_endpoint:
                     user_endpoint = item_5.user_endpoint
                     host_raw = user_endpoint.host.encode()
@@ -773,7 +891,13 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_5, section_5 = write_tags((), user_endpoint.unknown_tagged_fields)
                     active_partitions = item_5.active_partitions
                     active_partitions_size = len(active_partitions) + 1
-                    out += (SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags_5), section_5, SIZES[active_partitions_size] if active_partitions_size < 128 else uvarint(active_partitions_size))
+                    out += (
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HB(user_endpoint.port, tags_5), section_5,
+                        SIZES[active_partitions_size]
+                        if active_partitions_size < 128
+                        else uvarint(active_partitions_size),
+                    )
                     for item_6 in active_partitions:
                         topic_raw = item_6.topic.encode()
                         topic_size = len(topic_raw) + 1
@@ -782,10 +906,20 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_6, section_6 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partitions_size_4](partitions_size_4, *partitions_4) if partitions_size_4 < SHORT else write_long_array(partitions_4, "i"), SIZES[tags_6], section_6)
+                        out += (
+                            SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                            _write_array_i[partitions_size_4](partitions_size_4, *partitions_4)
+                            if partitions_size_4 < SHORT
+                            else write_long_array(partitions_4, "i"),
+                            SIZES[tags_6], section_6,
+                        )
                     standby_partitions = item_5.standby_partitions
                     standby_partitions_size = len(standby_partitions) + 1
-                    out.append(SIZES[standby_partitions_size] if standby_partitions_size < 128 else uvarint(standby_partitions_size))
+                    out.append(
+                        SIZES[standby_partitions_size]
+                        if standby_partitions_size < 128
+                        else uvarint(standby_partitions_size)
+                    )
                     for item_7 in standby_partitions:
                         topic_raw_2 = item_7.topic.encode()
                         topic_size_2 = len(topic_raw_2) + 1
@@ -794,7 +928,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_7, section_7 = 0, b""
                         if item_7.unknown_tagged_fields:
                             tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
-                        out += (SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2), topic_raw_2, _write_array_i[partitions_size_5](partitions_size_5, *partitions_5) if partitions_size_5 < SHORT else write_long_array(partitions_5, "i"), SIZES[tags_7], section_7)
+                        out += (
+                            SIZES[topic_size_2] if topic_size_2 < 128 else string_size(topic_size_2),
+                            topic_raw_2,
+                            _write_array_i[partitions_size_5](partitions_size_5, *partitions_5)
+                            if partitions_size_5 < SHORT
+                            else write_long_array(partitions_5, "i"),
+                            SIZES[tags_7], section_7,
+                        )
                     tags_8, section_8 = 0, b""
                     if item_5.unknown_tagged_fields:
                         tags_8, section_8 = write_tags((), item_5.unknown_tagged_fields)
@@ -820,20 +961,47 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     status_2, status_size_2 = [], 0
                 else:
                     status_size_2 = len(status_2) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, _write_iiiiB(self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy, self.task_offset_interval_ms, status_size_2) if status_size_2 < 128 else _write_iiii(self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy, self.task_offset_interval_ms) + uvarint(status_size_2))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
+                    if error_message_size_2 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_2),
+                    error_message_raw_2,
+                    SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                    member_id_raw_2,
+                    _write_iiiiB(
+                        self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy,
+                        self.task_offset_interval_ms, status_size_2,
+                    )
+                    if status_size_2 < 128
+                    else _write_iiii(
+                        self.member_epoch, self.heartbeat_interval_ms, self.acceptable_recovery_lag_legacy,
+                        self.task_offset_interval_ms,
+                    ) + uvarint(status_size_2),
+                )
                 for item_8 in status_2:
                     status_detail_raw_2 = item_8.status_detail.encode()
                     status_detail_size_2 = len(status_detail_raw_2) + 1
                     tags_10, section_10 = 0, b""
                     if item_8.unknown_tagged_fields:
                         tags_10, section_10 = write_tags((), item_8.unknown_tagged_fields)
-                    out += (_write_bB(item_8.status_code, status_detail_size_2) if status_detail_size_2 < 128 else _write_b(item_8.status_code) + string_size(status_detail_size_2), status_detail_raw_2, SIZES[tags_10], section_10)
+                    out += (
+                        _write_bB(item_8.status_code, status_detail_size_2)
+                        if status_detail_size_2 < 128
+                        else _write_b(item_8.status_code) + string_size(status_detail_size_2),
+                        status_detail_raw_2, SIZES[tags_10], section_10,
+                    )
                 active_tasks_2 = self.active_tasks
                 if active_tasks_2 is None:
                     active_tasks_2, active_tasks_size_2 = [], 0
                 else:
                     active_tasks_size_2 = len(active_tasks_2) + 1
-                out.append(SIZES[active_tasks_size_2] if active_tasks_size_2 < 128 else uvarint(active_tasks_size_2))
+                out.append(
+                    SIZES[active_tasks_size_2]
+                    if active_tasks_size_2 < 128
+                    else uvarint(active_tasks_size_2)
+                )
                 for item_9 in active_tasks_2:
                     subtopology_id_raw_4 = item_9.subtopology_id.encode()
                     subtopology_id_size_4 = len(subtopology_id_raw_4) + 1
@@ -842,13 +1010,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_11, section_11 = 0, b""
                     if item_9.unknown_tagged_fields:
                         tags_11, section_11 = write_tags((), item_9.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_4] if subtopology_id_size_4 < 128 else string_size(subtopology_id_size_4), subtopology_id_raw_4, _write_array_i[partitions_size_6](partitions_size_6, *partitions_6) if partitions_size_6 < SHORT else write_long_array(partitions_6, "i"), SIZES[tags_11], section_11)
+                    out += (
+                        SIZES[subtopology_id_size_4]
+                        if subtopology_id_size_4 < 128
+                        else string_size(subtopology_id_size_4),
+                        subtopology_id_raw_4,
+                        _write_array_i[partitions_size_6](partitions_size_6, *partitions_6)
+                        if partitions_size_6 < SHORT
+                        else write_long_array(partitions_6, "i"),
+                        SIZES[tags_11], section_11,
+                    )
                 standby_tasks_2 = self.standby_tasks
                 if standby_tasks_2 is None:
                     standby_tasks_2, standby_tasks_size_2 = [], 0
                 else:
                     standby_tasks_size_2 = len(standby_tasks_2) + 1
-                out.append(SIZES[standby_tasks_size_2] if standby_tasks_size_2 < 128 else uvarint(standby_tasks_size_2))
+                out.append(
+                    SIZES[standby_tasks_size_2]
+                    if standby_tasks_size_2 < 128
+                    else uvarint(standby_tasks_size_2)
+                )
                 for item_10 in standby_tasks_2:
                     subtopology_id_raw_5 = item_10.subtopology_id.encode()
                     subtopology_id_size_5 = len(subtopology_id_raw_5) + 1
@@ -857,13 +1038,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_12, section_12 = 0, b""
                     if item_10.unknown_tagged_fields:
                         tags_12, section_12 = write_tags((), item_10.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_5] if subtopology_id_size_5 < 128 else string_size(subtopology_id_size_5), subtopology_id_raw_5, _write_array_i[partitions_size_7](partitions_size_7, *partitions_7) if partitions_size_7 < SHORT else write_long_array(partitions_7, "i"), SIZES[tags_12], section_12)
+                    out += (
+                        SIZES[subtopology_id_size_5]
+                        if subtopology_id_size_5 < 128
+                        else string_size(subtopology_id_size_5),
+                        subtopology_id_raw_5,
+                        _write_array_i[partitions_size_7](partitions_size_7, *partitions_7)
+                        if partitions_size_7 < SHORT
+                        else write_long_array(partitions_7, "i"),
+                        SIZES[tags_12], section_12,
+                    )
                 warmup_tasks_2 = self.warmup_tasks
                 if warmup_tasks_2 is None:
                     warmup_tasks_2, warmup_tasks_size_2 = [], 0
                 else:
                     warmup_tasks_size_2 = len(warmup_tasks_2) + 1
-                out.append(SIZES[warmup_tasks_size_2] if warmup_tasks_size_2 < 128 else uvarint(warmup_tasks_size_2))
+                out.append(
+                    SIZES[warmup_tasks_size_2]
+                    if warmup_tasks_size_2 < 128
+                    else uvarint(warmup_tasks_size_2)
+                )
                 for item_11 in warmup_tasks_2:
                     subtopology_id_raw_6 = item_11.subtopology_id.encode()
                     subtopology_id_size_6 = len(subtopology_id_raw_6) + 1
@@ -872,13 +1066,26 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                     tags_13, section_13 = 0, b""
                     if item_11.unknown_tagged_fields:
                         tags_13, section_13 = write_tags((), item_11.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_6] if subtopology_id_size_6 < 128 else string_size(subtopology_id_size_6), subtopology_id_raw_6, _write_array_i[partitions_size_8](partitions_size_8, *partitions_8) if partitions_size_8 < SHORT else write_long_array(partitions_8, "i"), SIZES[tags_13], section_13)
+                    out += (
+                        SIZES[subtopology_id_size_6]
+                        if subtopology_id_size_6 < 128
+                        else string_size(subtopology_id_size_6),
+                        subtopology_id_raw_6,
+                        _write_array_i[partitions_size_8](partitions_size_8, *partitions_8)
+                        if partitions_size_8 < SHORT
+                        else write_long_array(partitions_8, "i"),
+                        SIZES[tags_13], section_13,
+                    )
                 partitions_by_user_endpoint_2 = self.partitions_by_user_endpoint
                 if partitions_by_user_endpoint_2 is None:
                     partitions_by_user_endpoint_2, partitions_by_user_endpoint_size_2 = [], 0
                 else:
                     partitions_by_user_endpoint_size_2 = len(partitions_by_user_endpoint_2) + 1
-                out.append(_write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size_2) if partitions_by_user_endpoint_size_2 < 128 else _write_i(self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size_2))
+                out.append(
+                    _write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size_2)
+                    if partitions_by_user_endpoint_size_2 < 128
+                    else _write_i(self.endpoint_information_epoch) + uvarint(partitions_by_user_endpoint_size_2)
+                )
                 for item_12 in partitions_by_user_endpoint_2:
                     user_endpoint_2 = item_12.user_endpoint
                     host_raw_2 = user_endpoint_2.host.encode()
@@ -888,7 +1095,13 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_14, section_14 = write_tags((), user_endpoint_2.unknown_tagged_fields)
                     active_partitions_2 = item_12.active_partitions
                     active_partitions_size_2 = len(active_partitions_2) + 1
-                    out += (SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2, _write_HB(user_endpoint_2.port, tags_14), section_14, SIZES[active_partitions_size_2] if active_partitions_size_2 < 128 else uvarint(active_partitions_size_2))
+                    out += (
+                        SIZES[host_size_2] if host_size_2 < 128 else string_size(host_size_2), host_raw_2,
+                        _write_HB(user_endpoint_2.port, tags_14), section_14,
+                        SIZES[active_partitions_size_2]
+                        if active_partitions_size_2 < 128
+                        else uvarint(active_partitions_size_2),
+                    )
                     for item_13 in active_partitions_2:
                         topic_raw_3 = item_13.topic.encode()
                         topic_size_3 = len(topic_raw_3) + 1
@@ -897,10 +1110,21 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_15, section_15 = 0, b""
                         if item_13.unknown_tagged_fields:
                             tags_15, section_15 = write_tags((), item_13.unknown_tagged_fields)
-                        out += (SIZES[topic_size_3] if topic_size_3 < 128 else string_size(topic_size_3), topic_raw_3, _write_array_i[partitions_size_9](partitions_size_9, *partitions_9) if partitions_size_9 < SHORT else write_long_array(partitions_9, "i"), SIZES[tags_15], section_15)
+                        out += (
+                            SIZES[topic_size_3] if topic_size_3 < 128 else string_size(topic_size_3),
+                            topic_raw_3,
+                            _write_array_i[partitions_size_9](partitions_size_9, *partitions_9)
+                            if partitions_size_9 < SHORT
+                            else write_long_array(partitions_9, "i"),
+                            SIZES[tags_15], section_15,
+                        )
                     standby_partitions_2 = item_12.standby_partitions
                     standby_partitions_size_2 = len(standby_partitions_2) + 1
-                    out.append(SIZES[standby_partitions_size_2] if standby_partitions_size_2 < 128 else uvarint(standby_partitions_size_2))
+                    out.append(
+                        SIZES[standby_partitions_size_2]
+                        if standby_partitions_size_2 < 128
+                        else uvarint(standby_partitions_size_2)
+                    )
                     for item_14 in standby_partitions_2:
                         topic_raw_4 = item_14.topic.encode()
                         topic_size_4 = len(topic_raw_4) + 1
@@ -909,7 +1133,14 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         tags_16, section_16 = 0, b""
                         if item_14.unknown_tagged_fields:
                             tags_16, section_16 = write_tags((), item_14.unknown_tagged_fields)
-                        out += (SIZES[topic_size_4] if topic_size_4 < 128 else string_size(topic_size_4), topic_raw_4, _write_array_i[partitions_size_10](partitions_size_10, *partitions_10) if partitions_size_10 < SHORT else write_long_array(partitions_10, "i"), SIZES[tags_16], section_16)
+                        out += (
+                            SIZES[topic_size_4] if topic_size_4 < 128 else string_size(topic_size_4),
+                            topic_raw_4,
+                            _write_array_i[partitions_size_10](partitions_size_10, *partitions_10)
+                            if partitions_size_10 < SHORT
+                            else write_long_array(partitions_10, "i"),
+                            SIZES[tags_16], section_16,
+                        )
                     tags_17, section_17 = 0, b""
                     if item_12.unknown_tagged_fields:
                         tags_17, section_17 = write_tags((), item_12.unknown_tagged_fields)

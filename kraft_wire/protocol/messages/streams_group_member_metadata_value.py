@@ -71,7 +71,10 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
         Field('rebalance_timeout_ms', 'rebalanceTimeoutMs', 'int32', (0, 0), flexible_from=0),
         Field('topology_epoch', 'topologyEpoch', 'int32', (0, 0), flexible_from=0),
         Field('process_id', 'processId', 'string', (0, 0), flexible_from=0),
-        Field('user_endpoint', 'userEndpoint', 'struct', (0, 0), struct=Endpoint, nullable=(0, 0), flexible_from=0),
+        Field(
+            'user_endpoint', 'userEndpoint', 'struct', (0, 0), struct=Endpoint, nullable=(0, 0),
+            flexible_from=0,
+        ),
         Field('client_tags', 'clientTags', 'struct', (0, 0), array=True, struct=KeyValue, flexible_from=0),
     )
 
@@ -198,7 +201,10 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupMemberMetadataValue(instance_id, rack_id, client_id, client_host, rebalance_timeout_ms, topology_epoch, process_id, user_endpoint, client_tags, unknown_3), pos + 1
+                return StreamsGroupMemberMetadataValue(
+                    instance_id, rack_id, client_id, client_host, rebalance_timeout_ms, topology_epoch,
+                    process_id, user_endpoint, client_tags, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -226,7 +232,21 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 process_id_raw = self.process_id.encode()
                 process_id_size = len(process_id_raw) + 1
                 user_endpoint = self.user_endpoint
-                out += (SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size), instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size), rack_id_raw, SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size), client_id_raw, SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size), client_host_raw, _write_iiB(self.rebalance_timeout_ms, self.topology_epoch, process_id_size) if process_id_size < 128 else _write_ii(self.rebalance_timeout_ms, self.topology_epoch) + string_size(process_id_size), process_id_raw)
+                out += (
+                    SIZES[instance_id_size] if instance_id_size < 128 else string_size(instance_id_size),
+                    instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
+                    rack_id_raw,
+                    SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
+                    client_id_raw,
+                    SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
+                    client_host_raw,
+                    _write_iiB(self.rebalance_timeout_ms, self.topology_epoch, process_id_size)
+                    if process_id_size < 128
+                    else _write_ii(
+                        self.rebalance_timeout_ms, self.topology_epoch,
+                    ) + string_size(process_id_size),
+                    process_id_raw,
+                )
                 if user_endpoint is None:
                     out.append(b'\xff')
                 else:
@@ -235,7 +255,10 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     tags, section = 0, b""
                     if user_endpoint.unknown_tagged_fields:
                         tags, section = write_tags((), user_endpoint.unknown_tagged_fields)
-                    out += (_write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size), host_raw, _write_HB(user_endpoint.port, tags), section)
+                    out += (
+                        _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
+                        host_raw, _write_HB(user_endpoint.port, tags), section,
+                    )
                 client_tags = self.client_tags
                 client_tags_size = len(client_tags) + 1
                 out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
@@ -247,7 +270,11 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                        SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                        SIZES[tags_2], section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -47,10 +49,22 @@ class StreamsGroupMetadataValue(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('epoch', 'epoch', 'int32', (0, 0), flexible_from=0),
         Field('metadata_hash', 'metadataHash', 'int64', (0, 0), flexible_from=0),
-        Field('validated_topology_epoch', 'validatedTopologyEpoch', 'int32', (0, 0), tag=0, tagged_from=0, flexible_from=0),
-        Field('last_assignment_configs', 'lastAssignmentConfigs', 'struct', (0, 0), array=True, struct=LastAssignmentConfig, nullable=(0, 0), tag=1, tagged_from=0, flexible_from=0),
-        Field('stored_description_topology_epoch', 'storedDescriptionTopologyEpoch', 'int32', (0, 0), tag=2, tagged_from=0, flexible_from=0),
-        Field('failed_description_topology_epoch', 'failedDescriptionTopologyEpoch', 'int32', (0, 0), tag=3, tagged_from=0, flexible_from=0),
+        Field(
+            'validated_topology_epoch', 'validatedTopologyEpoch', 'int32', (0, 0), tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
+        Field(
+            'last_assignment_configs', 'lastAssignmentConfigs', 'struct', (0, 0), array=True,
+            struct=LastAssignmentConfig, nullable=(0, 0), tag=1, tagged_from=0, flexible_from=0,
+        ),
+        Field(
+            'stored_description_topology_epoch', 'storedDescriptionTopologyEpoch', 'int32', (0, 0), tag=2,
+            tagged_from=0, flexible_from=0,
+        ),
+        Field(
+            'failed_description_topology_epoch', 'failedDescriptionTopologyEpoch', 'int32', (0, 0), tag=3,
+            tagged_from=0, flexible_from=0,
+        ),
     )
 
     epoch: int = 0
@@ -127,7 +141,9 @@ class StreamsGroupMetadataValue(Message, gc=False):
                                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                                         pos -= 1
                                     pos += 1
-                                    last_assignment_configs.append(LastAssignmentConfig(key, value, unknown_2))
+                                    last_assignment_configs.append(LastAssignmentConfig(
+                                        key, value, unknown_2,
+                                    ))
                         elif tag == 2:
                             stored_description_topology_epoch, = _read_i(data, pos)
                             pos += 4
@@ -145,7 +161,10 @@ class StreamsGroupMetadataValue(Message, gc=False):
                     if others:
                         unknown = tuple(others)
                 if pos <= len(data):
-                    return StreamsGroupMetadataValue(epoch, metadata_hash, validated_topology_epoch, last_assignment_configs, stored_description_topology_epoch, failed_description_topology_epoch, unknown), pos
+                    return StreamsGroupMetadataValue(
+                        epoch, metadata_hash, validated_topology_epoch, last_assignment_configs,
+                        stored_description_topology_epoch, failed_description_topology_epoch, unknown,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -155,7 +174,14 @@ class StreamsGroupMetadataValue(Message, gc=False):
         try:
             if version == 0:
                 tags, section = 0, b""
-                if self.unknown_tagged_fields or self.validated_topology_epoch != -1 or self.last_assignment_configs is None or self.last_assignment_configs or self.stored_description_topology_epoch != -1 or self.failed_description_topology_epoch != -1:
+                if (
+                    self.unknown_tagged_fields
+                    or self.validated_topology_epoch != -1
+                    or self.last_assignment_configs is None
+                    or self.last_assignment_configs
+                    or self.stored_description_topology_epoch != -1
+                    or self.failed_description_topology_epoch != -1
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.validated_topology_epoch != -1:
                         known.append((0, _write_i(self.validated_topology_epoch)))
@@ -166,7 +192,11 @@ class StreamsGroupMetadataValue(Message, gc=False):
                             last_assignment_configs, last_assignment_configs_size = [], 0
                         else:
                             last_assignment_configs_size = len(last_assignment_configs) + 1
-                        last_assignment_configs_payload.append(SIZES[last_assignment_configs_size] if last_assignment_configs_size < 128 else uvarint(last_assignment_configs_size))
+                        last_assignment_configs_payload.append(
+                            SIZES[last_assignment_configs_size]
+                            if last_assignment_configs_size < 128
+                            else uvarint(last_assignment_configs_size)
+                        )
                         for item in last_assignment_configs:
                             key_raw = item.key.encode()
                             key_size = len(key_raw) + 1
@@ -175,7 +205,11 @@ class StreamsGroupMetadataValue(Message, gc=False):
                             tags_2, section_2 = 0, b""
                             if item.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                            last_assignment_configs_payload += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags_2], section_2)
+                            last_assignment_configs_payload += (
+                                SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                                SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                                SIZES[tags_2], section_2,
+                            )
                         known.append((1, b"".join(last_assignment_configs_payload)))
                     if self.stored_description_topology_epoch != -1:
                         known.append((2, _write_i(self.stored_description_topology_epoch)))

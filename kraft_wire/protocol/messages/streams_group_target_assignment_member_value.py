@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,9 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupTargetAssignmentMemberValue, int]:
         start = pos
         try:
             if version == 0:
@@ -158,7 +162,9 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupTargetAssignmentMemberValue(active_tasks, standby_tasks, warmup_tasks, unknown_4), pos + 1
+                return StreamsGroupTargetAssignmentMemberValue(
+                    active_tasks, standby_tasks, warmup_tasks, unknown_4,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -169,7 +175,11 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
             if version == 0:
                 active_tasks = self.active_tasks
                 active_tasks_size = len(active_tasks) + 1
-                out.append(SIZES[active_tasks_size] if active_tasks_size < 128 else uvarint(active_tasks_size))
+                out.append(
+                    SIZES[active_tasks_size]
+                    if active_tasks_size < 128
+                    else uvarint(active_tasks_size)
+                )
                 for item in active_tasks:
                     subtopology_id_raw = item.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
@@ -178,10 +188,23 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, _write_array_i[partitions_size](partitions_size, *partitions) if partitions_size < SHORT else write_long_array(partitions, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[subtopology_id_size]
+                        if subtopology_id_size < 128
+                        else string_size(subtopology_id_size),
+                        subtopology_id_raw,
+                        _write_array_i[partitions_size](partitions_size, *partitions)
+                        if partitions_size < SHORT
+                        else write_long_array(partitions, "i"),
+                        SIZES[tags], section,
+                    )
                 standby_tasks = self.standby_tasks
                 standby_tasks_size = len(standby_tasks) + 1
-                out.append(SIZES[standby_tasks_size] if standby_tasks_size < 128 else uvarint(standby_tasks_size))
+                out.append(
+                    SIZES[standby_tasks_size]
+                    if standby_tasks_size < 128
+                    else uvarint(standby_tasks_size)
+                )
                 for item_2 in standby_tasks:
                     subtopology_id_raw_2 = item_2.subtopology_id.encode()
                     subtopology_id_size_2 = len(subtopology_id_raw_2) + 1
@@ -190,10 +213,23 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_2] if subtopology_id_size_2 < 128 else string_size(subtopology_id_size_2), subtopology_id_raw_2, _write_array_i[partitions_size_2](partitions_size_2, *partitions_2) if partitions_size_2 < SHORT else write_long_array(partitions_2, "i"), SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[subtopology_id_size_2]
+                        if subtopology_id_size_2 < 128
+                        else string_size(subtopology_id_size_2),
+                        subtopology_id_raw_2,
+                        _write_array_i[partitions_size_2](partitions_size_2, *partitions_2)
+                        if partitions_size_2 < SHORT
+                        else write_long_array(partitions_2, "i"),
+                        SIZES[tags_2], section_2,
+                    )
                 warmup_tasks = self.warmup_tasks
                 warmup_tasks_size = len(warmup_tasks) + 1
-                out.append(SIZES[warmup_tasks_size] if warmup_tasks_size < 128 else uvarint(warmup_tasks_size))
+                out.append(
+                    SIZES[warmup_tasks_size]
+                    if warmup_tasks_size < 128
+                    else uvarint(warmup_tasks_size)
+                )
                 for item_3 in warmup_tasks:
                     subtopology_id_raw_3 = item_3.subtopology_id.encode()
                     subtopology_id_size_3 = len(subtopology_id_raw_3) + 1
@@ -202,7 +238,16 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[subtopology_id_size_3] if subtopology_id_size_3 < 128 else string_size(subtopology_id_size_3), subtopology_id_raw_3, _write_array_i[partitions_size_3](partitions_size_3, *partitions_3) if partitions_size_3 < SHORT else write_long_array(partitions_3, "i"), SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[subtopology_id_size_3]
+                        if subtopology_id_size_3 < 128
+                        else string_size(subtopology_id_size_3),
+                        subtopology_id_raw_3,
+                        _write_array_i[partitions_size_3](partitions_size_3, *partitions_3)
+                        if partitions_size_3 < SHORT
+                        else write_long_array(partitions_3, "i"),
+                        SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import msgspec
 
-from kraft_wire.protocol.fast_read import ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, long_rounds, long_string, read_compact_strings, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_strings, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,9 @@ class TopologyDescriptionSubtopology(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('subtopology_id', 'subtopologyId', 'string', (0, 0), flexible_from=0),
-        Field('nodes', 'nodes', 'struct', (0, 0), array=True, struct=TopologyDescriptionNode, flexible_from=0),
+        Field(
+            'nodes', 'nodes', 'struct', (0, 0), array=True, struct=TopologyDescriptionNode, flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -87,8 +91,14 @@ class TopologyDescription(Structure, gc=False):
 
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('subtopologies', 'subtopologies', 'struct', (0, 0), array=True, struct=TopologyDescriptionSubtopology, flexible_from=0),
-        Field('global_stores', 'globalStores', 'struct', (0, 0), array=True, struct=TopologyDescriptionGlobalStore, flexible_from=0),
+        Field(
+            'subtopologies', 'subtopologies', 'struct', (0, 0), array=True,
+            struct=TopologyDescriptionSubtopology, flexible_from=0,
+        ),
+        Field(
+            'global_stores', 'globalStores', 'struct', (0, 0), array=True,
+            struct=TopologyDescriptionGlobalStore, flexible_from=0,
+        ),
     )
 
     subtopologies: list[TopologyDescriptionSubtopology] = []
@@ -111,7 +121,10 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
         Field('group_id', 'groupId', 'string', (0, 0), flexible_from=0),
         Field('member_id', 'memberId', 'string', (0, 0), flexible_from=0),
         Field('topology_epoch', 'topologyEpoch', 'int32', (0, 0), flexible_from=0),
-        Field('topology_description', 'topologyDescription', 'struct', (0, 0), struct=TopologyDescription, flexible_from=0),
+        Field(
+            'topology_description', 'topologyDescription', 'struct', (0, 0), struct=TopologyDescription,
+            flexible_from=0,
+        ),
     )
 
     group_id: str = ''
@@ -125,7 +138,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
     unknown_tagged_fields: UnknownTags = ()
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupTopologyDescriptionUpdateRequest, int]:
         start = pos
         try:
             if version == 0:
@@ -213,7 +228,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        nodes.append(TopologyDescriptionNode(name, node_type, source_topics, sink_topic, stores, successors, unknown))
+                        nodes.append(TopologyDescriptionNode(
+                            name, node_type, source_topics, sink_topic, stores, successors, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -274,7 +291,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
-                    source = TopologyDescriptionNode(name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2, unknown_3)
+                    source = TopologyDescriptionNode(
+                        name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2, unknown_3,
+                    )
                     size = data[pos + 1]
                     if 0 < size < 128:
                         end = pos + 1 + size
@@ -319,7 +338,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     if tags:
                         unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
-                    processor = TopologyDescriptionNode(name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3, unknown_4)
+                    processor = TopologyDescriptionNode(
+                        name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3, unknown_4,
+                    )
                     tags = data[pos + 1]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -338,7 +359,9 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                 if tags:
                     unknown_7, pos = read_unknown_tags(data, pos + 2, tags)
                     pos -= 2
-                return StreamsGroupTopologyDescriptionUpdateRequest(group_id, member_id, topology_epoch, topology_description, unknown_7), pos + 2
+                return StreamsGroupTopologyDescriptionUpdateRequest(
+                    group_id, member_id, topology_epoch, topology_description, unknown_7,
+                ), pos + 2
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -354,13 +377,25 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                 topology_description = self.topology_description
                 subtopologies = topology_description.subtopologies
                 subtopologies_size = len(subtopologies) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size), member_id_raw, _write_iB(self.topology_epoch, subtopologies_size) if subtopologies_size < 128 else _write_i(self.topology_epoch) + uvarint(subtopologies_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
+                    member_id_raw,
+                    _write_iB(self.topology_epoch, subtopologies_size)
+                    if subtopologies_size < 128
+                    else _write_i(self.topology_epoch) + uvarint(subtopologies_size),
+                )
                 for item in subtopologies:
                     subtopology_id_raw = item.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
                     nodes = item.nodes
                     nodes_size = len(nodes) + 1
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size))
+                    out += (
+                        SIZES[subtopology_id_size]
+                        if subtopology_id_size < 128
+                        else string_size(subtopology_id_size),
+                        subtopology_id_raw, SIZES[nodes_size] if nodes_size < 128 else uvarint(nodes_size),
+                    )
                     for item_2 in nodes:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -376,14 +411,24 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_b(item_2.node_type), write_compact_strings(source_topics), SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size), sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors), SIZES[tags], section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_b(item_2.node_type), write_compact_strings(source_topics),
+                            SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size),
+                            sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
                     out += (SIZES[tags_2], section_2)
                 global_stores = topology_description.global_stores
                 global_stores_size = len(global_stores) + 1
-                out.append(SIZES[global_stores_size] if global_stores_size < 128 else uvarint(global_stores_size))
+                out.append(
+                    SIZES[global_stores_size]
+                    if global_stores_size < 128
+                    else uvarint(global_stores_size)
+                )
                 for item_3 in global_stores:
                     source = item_3.source
                     name_raw_2 = source.name.encode()
@@ -418,7 +463,23 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
-                    out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_b(source.node_type), write_compact_strings(source_topics_2), SIZES[sink_topic_size_2] if sink_topic_size_2 < 128 else string_size(sink_topic_size_2), sink_topic_raw_2, write_compact_strings(stores_2), write_compact_strings(successors_2), SIZES[tags_3], section_3, SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3, _write_b(processor.node_type), write_compact_strings(source_topics_3), SIZES[sink_topic_size_3] if sink_topic_size_3 < 128 else string_size(sink_topic_size_3), sink_topic_raw_3, write_compact_strings(stores_3), write_compact_strings(successors_3), SIZES[tags_4], section_4, SIZES[tags_5], section_5)
+                    out += (
+                        SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                        _write_b(source.node_type), write_compact_strings(source_topics_2),
+                        SIZES[sink_topic_size_2]
+                        if sink_topic_size_2 < 128
+                        else string_size(sink_topic_size_2),
+                        sink_topic_raw_2, write_compact_strings(stores_2),
+                        write_compact_strings(successors_2), SIZES[tags_3], section_3,
+                        SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
+                        _write_b(processor.node_type), write_compact_strings(source_topics_3),
+                        SIZES[sink_topic_size_3]
+                        if sink_topic_size_3 < 128
+                        else string_size(sink_topic_size_3),
+                        sink_topic_raw_3, write_compact_strings(stores_3),
+                        write_compact_strings(successors_3), SIZES[tags_4], section_4, SIZES[tags_5],
+                        section_5,
+                    )
                 tags_6, section_6 = 0, b""
                 if topology_description.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), topology_description.unknown_tagged_fields)

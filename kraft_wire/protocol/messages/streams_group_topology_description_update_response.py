@@ -60,13 +60,17 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupTopologyDescriptionUpdateResponse(throttle_time_ms, error_code, error_message, unknown)
+                return StreamsGroupTopologyDescriptionUpdateResponse(
+                    throttle_time_ms, error_code, error_message, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
 
     @classmethod
-    def decode_from(cls, data: bytes, version: int, pos: int) -> tuple[StreamsGroupTopologyDescriptionUpdateResponse, int]:
+    def decode_from(
+        cls, data: bytes, version: int, pos: int,
+    ) -> tuple[StreamsGroupTopologyDescriptionUpdateResponse, int]:
         start = pos
         try:
             if version == 0:
@@ -86,7 +90,9 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return StreamsGroupTopologyDescriptionUpdateResponse(throttle_time_ms, error_code, error_message, unknown), pos + 1
+                return StreamsGroupTopologyDescriptionUpdateResponse(
+                    throttle_time_ms, error_code, error_message, unknown,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -104,7 +110,12 @@ class StreamsGroupTopologyDescriptionUpdateResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[tags], section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

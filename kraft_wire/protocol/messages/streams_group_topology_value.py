@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings, read_unknown_tags
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_compact_strings,
+    read_unknown_tags,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_compact_strings, write_long_array, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -47,7 +52,10 @@ class TopicInfo(Structure, gc=False):
         Field('name', 'name', 'string', (0, 0), flexible_from=0),
         Field('partitions', 'partitions', 'int32', (0, 0), flexible_from=0),
         Field('replication_factor', 'replicationFactor', 'int16', (0, 0), flexible_from=0),
-        Field('topic_configs', 'topicConfigs', 'struct', (0, 0), array=True, struct=TopicConfig, flexible_from=0),
+        Field(
+            'topic_configs', 'topicConfigs', 'struct', (0, 0), array=True, struct=TopicConfig,
+            flexible_from=0,
+        ),
     )
 
     name: str = ''
@@ -68,7 +76,10 @@ class CopartitionGroup(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('source_topics', 'sourceTopics', 'int16', (0, 0), array=True, flexible_from=0),
         Field('source_topic_regex', 'sourceTopicRegex', 'int16', (0, 0), array=True, flexible_from=0),
-        Field('repartition_source_topics', 'repartitionSourceTopics', 'int16', (0, 0), array=True, flexible_from=0),
+        Field(
+            'repartition_source_topics', 'repartitionSourceTopics', 'int16', (0, 0), array=True,
+            flexible_from=0,
+        ),
     )
 
     source_topics: tuple[int, ...] = ()
@@ -88,10 +99,21 @@ class Subtopology(Structure, gc=False):
         Field('subtopology_id', 'subtopologyId', 'string', (0, 0), flexible_from=0),
         Field('source_topics', 'sourceTopics', 'string', (0, 0), array=True, flexible_from=0),
         Field('source_topic_regex', 'sourceTopicRegex', 'string', (0, 0), array=True, flexible_from=0),
-        Field('state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 0), array=True, struct=TopicInfo, flexible_from=0),
-        Field('repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 0), array=True, flexible_from=0),
-        Field('repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 0), array=True, struct=TopicInfo, flexible_from=0),
-        Field('copartition_groups', 'copartitionGroups', 'struct', (0, 0), array=True, struct=CopartitionGroup, flexible_from=0),
+        Field(
+            'state_changelog_topics', 'stateChangelogTopics', 'struct', (0, 0), array=True, struct=TopicInfo,
+            flexible_from=0,
+        ),
+        Field(
+            'repartition_sink_topics', 'repartitionSinkTopics', 'string', (0, 0), array=True, flexible_from=0,
+        ),
+        Field(
+            'repartition_source_topics', 'repartitionSourceTopics', 'struct', (0, 0), array=True,
+            struct=TopicInfo, flexible_from=0,
+        ),
+        Field(
+            'copartition_groups', 'copartitionGroups', 'struct', (0, 0), array=True, struct=CopartitionGroup,
+            flexible_from=0,
+        ),
     )
 
     subtopology_id: str = ''
@@ -122,7 +144,10 @@ class StreamsGroupTopologyValue(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('epoch', 'epoch', 'int32', (0, 0), flexible_from=0),
-        Field('subtopologies', 'subtopologies', 'struct', (0, 0), array=True, struct=Subtopology, flexible_from=0),
+        Field(
+            'subtopologies', 'subtopologies', 'struct', (0, 0), array=True, struct=Subtopology,
+            flexible_from=0,
+        ),
     )
 
     epoch: int = 0
@@ -218,7 +243,9 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        state_changelog_topics.append(TopicInfo(name, partitions, replication_factor, topic_configs, unknown_2))
+                        state_changelog_topics.append(TopicInfo(
+                            name, partitions, replication_factor, topic_configs, unknown_2,
+                        ))
                     size = data[pos]
                     pos += 1
                     repartition_sink_topics: tuple[str, ...]
@@ -278,7 +305,9 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        repartition_source_topics.append(TopicInfo(name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4))
+                        repartition_source_topics.append(TopicInfo(
+                            name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
+                        ))
                     size = data[pos]
                     pos += 1
                     copartition_groups: list[CopartitionGroup]
@@ -318,14 +347,19 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        copartition_groups.append(CopartitionGroup(source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5))
+                        copartition_groups.append(CopartitionGroup(
+                            source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5,
+                        ))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
                     if tags:
                         unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    subtopologies.append(Subtopology(subtopology_id, source_topics, source_topic_regex, state_changelog_topics, repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6))
+                    subtopologies.append(Subtopology(
+                        subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
+                        repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
+                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -342,7 +376,11 @@ class StreamsGroupTopologyValue(Message, gc=False):
             if version == 0:
                 subtopologies = self.subtopologies
                 subtopologies_size = len(subtopologies) + 1
-                out.append(_write_iB(self.epoch, subtopologies_size) if subtopologies_size < 128 else _write_i(self.epoch) + uvarint(subtopologies_size))
+                out.append(
+                    _write_iB(self.epoch, subtopologies_size)
+                    if subtopologies_size < 128
+                    else _write_i(self.epoch) + uvarint(subtopologies_size)
+                )
                 for item in subtopologies:
                     subtopology_id_raw = item.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
@@ -350,13 +388,29 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     source_topic_regex = item.source_topic_regex
                     state_changelog_topics = item.state_changelog_topics
                     state_changelog_topics_size = len(state_changelog_topics) + 1
-                    out += (SIZES[subtopology_id_size] if subtopology_id_size < 128 else string_size(subtopology_id_size), subtopology_id_raw, write_compact_strings(source_topics), write_compact_strings(source_topic_regex), SIZES[state_changelog_topics_size] if state_changelog_topics_size < 128 else uvarint(state_changelog_topics_size))
+                    out += (
+                        SIZES[subtopology_id_size]
+                        if subtopology_id_size < 128
+                        else string_size(subtopology_id_size),
+                        subtopology_id_raw, write_compact_strings(source_topics),
+                        write_compact_strings(source_topic_regex),
+                        SIZES[state_changelog_topics_size]
+                        if state_changelog_topics_size < 128
+                        else uvarint(state_changelog_topics_size),
+                    )
                     for item_2 in state_changelog_topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
                         topic_configs = item_2.topic_configs
                         topic_configs_size = len(topic_configs) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size) if topic_configs_size < 128 else _write_ih(item_2.partitions, item_2.replication_factor) + uvarint(topic_configs_size))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_ihB(item_2.partitions, item_2.replication_factor, topic_configs_size)
+                            if topic_configs_size < 128
+                            else _write_ih(
+                                item_2.partitions, item_2.replication_factor,
+                            ) + uvarint(topic_configs_size),
+                        )
                         for item_3 in topic_configs:
                             key_raw = item_3.key.encode()
                             key_size = len(key_raw) + 1
@@ -365,7 +419,11 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw, SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw, SIZES[tags], section)
+                            out += (
+                                SIZES[key_size] if key_size < 128 else string_size(key_size), key_raw,
+                                SIZES[value_size] if value_size < 128 else string_size(value_size), value_raw,
+                                SIZES[tags], section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -373,13 +431,25 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     repartition_sink_topics = item.repartition_sink_topics
                     repartition_source_topics = item.repartition_source_topics
                     repartition_source_topics_size = len(repartition_source_topics) + 1
-                    out += (write_compact_strings(repartition_sink_topics), SIZES[repartition_source_topics_size] if repartition_source_topics_size < 128 else uvarint(repartition_source_topics_size))
+                    out += (
+                        write_compact_strings(repartition_sink_topics),
+                        SIZES[repartition_source_topics_size]
+                        if repartition_source_topics_size < 128
+                        else uvarint(repartition_source_topics_size),
+                    )
                     for item_4 in repartition_source_topics:
                         name_raw_2 = item_4.name.encode()
                         name_size_2 = len(name_raw_2) + 1
                         topic_configs_2 = item_4.topic_configs
                         topic_configs_size_2 = len(topic_configs_2) + 1
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2) if topic_configs_size_2 < 128 else _write_ih(item_4.partitions, item_4.replication_factor) + uvarint(topic_configs_size_2))
+                        out += (
+                            SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                            _write_ihB(item_4.partitions, item_4.replication_factor, topic_configs_size_2)
+                            if topic_configs_size_2 < 128
+                            else _write_ih(
+                                item_4.partitions, item_4.replication_factor,
+                            ) + uvarint(topic_configs_size_2),
+                        )
                         for item_5 in topic_configs_2:
                             key_raw_2 = item_5.key.encode()
                             key_size_2 = len(key_raw_2) + 1
@@ -388,14 +458,22 @@ class StreamsGroupTopologyValue(Message, gc=False):
                             tags_3, section_3 = 0, b""
                             if item_5.unknown_tagged_fields:
                                 tags_3, section_3 = write_tags((), item_5.unknown_tagged_fields)
-                            out += (SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2, SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2), value_raw_2, SIZES[tags_3], section_3)
+                            out += (
+                                SIZES[key_size_2] if key_size_2 < 128 else string_size(key_size_2), key_raw_2,
+                                SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
+                                value_raw_2, SIZES[tags_3], section_3,
+                            )
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
                         out += (SIZES[tags_4], section_4)
                     copartition_groups = item.copartition_groups
                     copartition_groups_size = len(copartition_groups) + 1
-                    out.append(SIZES[copartition_groups_size] if copartition_groups_size < 128 else uvarint(copartition_groups_size))
+                    out.append(
+                        SIZES[copartition_groups_size]
+                        if copartition_groups_size < 128
+                        else uvarint(copartition_groups_size)
+                    )
                     for item_6 in copartition_groups:
                         source_topics_2 = item_6.source_topics
                         source_topics_size = len(source_topics_2) + 1
@@ -406,7 +484,22 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         tags_5, section_5 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                        out += (_write_array_h[source_topics_size](source_topics_size, *source_topics_2) if source_topics_size < SHORT else write_long_array(source_topics_2, "h"), _write_array_h[source_topic_regex_size](source_topic_regex_size, *source_topic_regex_2) if source_topic_regex_size < SHORT else write_long_array(source_topic_regex_2, "h"), _write_array_h[repartition_source_topics_size_2](repartition_source_topics_size_2, *repartition_source_topics_2) if repartition_source_topics_size_2 < SHORT else write_long_array(repartition_source_topics_2, "h"), SIZES[tags_5], section_5)
+                        out += (
+                            _write_array_h[source_topics_size](source_topics_size, *source_topics_2)
+                            if source_topics_size < SHORT
+                            else write_long_array(source_topics_2, "h"),
+                            _write_array_h[source_topic_regex_size](
+                                source_topic_regex_size, *source_topic_regex_2,
+                            )
+                            if source_topic_regex_size < SHORT
+                            else write_long_array(source_topic_regex_2, "h"),
+                            _write_array_h[repartition_source_topics_size_2](
+                                repartition_source_topics_size_2, *repartition_source_topics_2,
+                            )
+                            if repartition_source_topics_size_2 < SHORT
+                            else write_long_array(repartition_source_topics_2, "h"),
+                            SIZES[tags_5], section_5,
+                        )
                     tags_6, section_6 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item.unknown_tagged_fields)

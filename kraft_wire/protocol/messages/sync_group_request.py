@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_count, long_rounds, long_size, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -53,9 +55,18 @@ class SyncGroupRequest(Message, gc=False):
         Field('generation_id', 'generationId', 'int32', (0, 5), flexible_from=4),
         Field('member_id', 'memberId', 'string', (0, 5), flexible_from=4),
         Field('group_instance_id', 'groupInstanceId', 'string', (3, 5), nullable=(3, 5), flexible_from=4),
-        Field('protocol_type', 'protocolType', 'string', (5, 5), nullable=(5, 5), flexible_from=4, ignorable=True),
-        Field('protocol_name', 'protocolName', 'string', (5, 5), nullable=(5, 5), flexible_from=4, ignorable=True),
-        Field('assignments', 'assignments', 'struct', (0, 5), array=True, struct=SyncGroupRequestAssignment, flexible_from=4),
+        Field(
+            'protocol_type', 'protocolType', 'string', (5, 5), nullable=(5, 5), flexible_from=4,
+            ignorable=True,
+        ),
+        Field(
+            'protocol_name', 'protocolName', 'string', (5, 5), nullable=(5, 5), flexible_from=4,
+            ignorable=True,
+        ),
+        Field(
+            'assignments', 'assignments', 'struct', (0, 5), array=True, struct=SyncGroupRequestAssignment,
+            flexible_from=4,
+        ),
     )
 
     group_id: str = ''
@@ -165,7 +176,10 @@ class SyncGroupRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupRequest(group_id, generation_id, member_id, group_instance_id, protocol_type, protocol_name, assignments, unknown_2), pos + 1
+                return SyncGroupRequest(
+                    group_id, generation_id, member_id, group_instance_id, protocol_type, protocol_name,
+                    assignments, unknown_2,
+                ), pos + 1
             if version == 4:
                 size = data[pos]
                 if 0 < size < 128:
@@ -231,7 +245,10 @@ class SyncGroupRequest(Message, gc=False):
                 if tags:
                     unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupRequest(group_id_2, generation_id_2, member_id_3, group_instance_id_2, None, None, assignments_2, unknown_4), pos + 1
+                return SyncGroupRequest(
+                    group_id_2, generation_id_2, member_id_3, group_instance_id_2, None, None, assignments_2,
+                    unknown_4,
+                ), pos + 1
             if 0 <= version <= 3:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -283,7 +300,10 @@ class SyncGroupRequest(Message, gc=False):
                         refuse()
                     assignments_3.append(SyncGroupRequestAssignment(member_id_6, assignment_3))
                 if pos <= len(data):
-                    return SyncGroupRequest(group_id_3, generation_id_3, member_id_5, group_instance_id_3, None, None, assignments_3), pos
+                    return SyncGroupRequest(
+                        group_id_3, generation_id_3, member_id_5, group_instance_id_3, None, None,
+                        assignments_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -316,7 +336,26 @@ class SyncGroupRequest(Message, gc=False):
                     protocol_name_size = len(protocol_name_raw) + 1
                 assignments = self.assignments
                 assignments_size = len(assignments) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_iB(self.generation_id, member_id_size) if member_id_size < 128 else _write_i(self.generation_id) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[protocol_type_size] if protocol_type_size < 128 else string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[assignments_size] if assignments_size < 128 else uvarint(assignments_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    _write_iB(self.generation_id, member_id_size)
+                    if member_id_size < 128
+                    else _write_i(self.generation_id) + string_size(member_id_size),
+                    member_id_raw,
+                    SIZES[group_instance_id_size]
+                    if group_instance_id_size < 128
+                    else string_size(group_instance_id_size),
+                    group_instance_id_raw,
+                    SIZES[protocol_type_size]
+                    if protocol_type_size < 128
+                    else string_size(protocol_type_size),
+                    protocol_type_raw,
+                    SIZES[protocol_name_size]
+                    if protocol_name_size < 128
+                    else string_size(protocol_name_size),
+                    protocol_name_raw,
+                    SIZES[assignments_size] if assignments_size < 128 else uvarint(assignments_size),
+                )
                 for item in assignments:
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
@@ -325,7 +364,12 @@ class SyncGroupRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2), member_id_raw_2, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section)
+                    out += (
+                        SIZES[member_id_size_2] if member_id_size_2 < 128 else string_size(member_id_size_2),
+                        member_id_raw_2,
+                        SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
+                        assignment_raw, SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -344,7 +388,19 @@ class SyncGroupRequest(Message, gc=False):
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
                 assignments_2 = self.assignments
                 assignments_size_2 = len(assignments_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_iB(self.generation_id, member_id_size_3) if member_id_size_3 < 128 else _write_i(self.generation_id) + string_size(member_id_size_3), member_id_raw_3, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[assignments_size_2] if assignments_size_2 < 128 else uvarint(assignments_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    _write_iB(self.generation_id, member_id_size_3)
+                    if member_id_size_3 < 128
+                    else _write_i(self.generation_id) + string_size(member_id_size_3),
+                    member_id_raw_3,
+                    SIZES[group_instance_id_size_2]
+                    if group_instance_id_size_2 < 128
+                    else string_size(group_instance_id_size_2),
+                    group_instance_id_raw_2,
+                    SIZES[assignments_size_2] if assignments_size_2 < 128 else uvarint(assignments_size_2),
+                )
                 for item_2 in assignments_2:
                     member_id_raw_4 = item_2.member_id.encode()
                     member_id_size_4 = len(member_id_raw_4) + 1
@@ -353,7 +409,12 @@ class SyncGroupRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4), member_id_raw_4, SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2), assignment_raw_2, SIZES[tags_3], section_3)
+                    out += (
+                        SIZES[member_id_size_4] if member_id_size_4 < 128 else string_size(member_id_size_4),
+                        member_id_raw_4,
+                        SIZES[assignment_size_2] if assignment_size_2 < 128 else uvarint(assignment_size_2),
+                        assignment_raw_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)
@@ -366,7 +427,10 @@ class SyncGroupRequest(Message, gc=False):
                 group_id_size_3 = len(group_id_raw_3)
                 member_id_raw_5 = self.member_id.encode()
                 member_id_size_5 = len(member_id_raw_5)
-                out += (_write_h(group_id_size_3), group_id_raw_3, _write_ih(self.generation_id, member_id_size_5), member_id_raw_5)
+                out += (
+                    _write_h(group_id_size_3), group_id_raw_3,
+                    _write_ih(self.generation_id, member_id_size_5), member_id_raw_5,
+                )
                 if version >= 3:
                     if self.group_instance_id is None:
                         group_instance_id_raw_3 = b""
@@ -385,7 +449,10 @@ class SyncGroupRequest(Message, gc=False):
                     assignment_size_3 = len(assignment_raw_3)
                     if item_3.unknown_tagged_fields:
                         refuse()
-                    out += (_write_h(member_id_size_6), member_id_raw_6, _write_i(assignment_size_3), assignment_raw_3)
+                    out += (
+                        _write_h(member_id_size_6), member_id_raw_6, _write_i(assignment_size_3),
+                        assignment_raw_3,
+                    )
                 if self.unknown_tagged_fields:
                     refuse()
                 return

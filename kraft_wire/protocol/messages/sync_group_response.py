@@ -34,8 +34,14 @@ class SyncGroupResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (1, 5), flexible_from=4, ignorable=True),
         Field('error_code', 'errorCode', 'int16', (0, 5), flexible_from=4),
-        Field('protocol_type', 'protocolType', 'string', (5, 5), nullable=(5, 5), flexible_from=4, ignorable=True),
-        Field('protocol_name', 'protocolName', 'string', (5, 5), nullable=(5, 5), flexible_from=4, ignorable=True),
+        Field(
+            'protocol_type', 'protocolType', 'string', (5, 5), nullable=(5, 5), flexible_from=4,
+            ignorable=True,
+        ),
+        Field(
+            'protocol_name', 'protocolName', 'string', (5, 5), nullable=(5, 5), flexible_from=4,
+            ignorable=True,
+        ),
         Field('assignment', 'assignment', 'bytes', (0, 5), flexible_from=4),
     )
 
@@ -93,7 +99,9 @@ class SyncGroupResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown)
+                return SyncGroupResponse(
+                    throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown,
+                )
             if version == 4:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, 0)
                 pos = 7
@@ -111,7 +119,9 @@ class SyncGroupResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2)
+                return SyncGroupResponse(
+                    throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2,
+                )
             if 0 <= version <= 3:
                 pos = 0
                 throttle_time_ms_3: int
@@ -178,7 +188,9 @@ class SyncGroupResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupResponse(throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown), pos + 1
+                return SyncGroupResponse(
+                    throttle_time_ms, error_code, protocol_type, protocol_name, assignment, unknown,
+                ), pos + 1
             if version == 4:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 pos += 7
@@ -196,7 +208,9 @@ class SyncGroupResponse(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return SyncGroupResponse(throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2), pos + 1
+                return SyncGroupResponse(
+                    throttle_time_ms_2, error_code_2, None, None, assignment_2, unknown_2,
+                ), pos + 1
             if 0 <= version <= 3:
                 throttle_time_ms_3: int
                 if version >= 1:
@@ -240,20 +254,39 @@ class SyncGroupResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, protocol_type_size) if protocol_type_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(protocol_type_size), protocol_type_raw, SIZES[protocol_name_size] if protocol_name_size < 128 else string_size(protocol_name_size), protocol_name_raw, SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size), assignment_raw, SIZES[tags], section))
+                return b"".join((
+                    _write_ihB(self.throttle_time_ms, self.error_code, protocol_type_size)
+                    if protocol_type_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(protocol_type_size),
+                    protocol_type_raw,
+                    SIZES[protocol_name_size]
+                    if protocol_name_size < 128
+                    else string_size(protocol_name_size),
+                    protocol_name_raw,
+                    SIZES[assignment_size] if assignment_size < 128 else uvarint(assignment_size),
+                    assignment_raw, SIZES[tags], section,
+                ))
             if version == 4:
                 assignment_raw_2 = self.assignment
                 assignment_size_2 = len(assignment_raw_2) + 1
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
-                return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, assignment_size_2) if assignment_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(assignment_size_2), assignment_raw_2, SIZES[tags_2], section_2))
+                return b"".join((
+                    _write_ihB(self.throttle_time_ms, self.error_code, assignment_size_2)
+                    if assignment_size_2 < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + uvarint(assignment_size_2),
+                    assignment_raw_2, SIZES[tags_2], section_2,
+                ))
             if 0 <= version <= 3:
                 assignment_raw_3 = self.assignment
                 assignment_size_3 = len(assignment_raw_3)
                 if self.unknown_tagged_fields:
                     refuse()
-                return b"".join((_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_hi(self.error_code, assignment_size_3), assignment_raw_3))
+                return b"".join((
+                    _write_i(self.throttle_time_ms) if version >= 1 else b"",
+                    _write_hi(self.error_code, assignment_size_3), assignment_raw_3,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

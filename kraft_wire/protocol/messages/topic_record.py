@@ -89,7 +89,10 @@ class TopicRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_16sB(self.topic_id, tags), section))
+                return b"".join((
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_16sB(self.topic_id, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

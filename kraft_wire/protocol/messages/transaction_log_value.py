@@ -6,8 +6,13 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, check_count, check_tag_count, long_array, long_rounds, long_string, long_tag, read_numbers, read_unknown_tags, refuse
-from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, check_count, check_tag_count, long_array, long_rounds, long_string,
+    long_tag, read_numbers, read_unknown_tags, refuse,
+)
+from kraft_wire.protocol.fast_write import (
+    SIZES, array_writers, string_size, write_long_array, write_numbers, write_tags,
+)
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
@@ -58,16 +63,33 @@ class TransactionLogValue(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('producer_id', 'producerId', 'int64', (0, 1), flexible_from=1),
-        Field('previous_producer_id', 'previousProducerId', 'int64', (1, 1), tag=0, tagged_from=1, flexible_from=1),
+        Field(
+            'previous_producer_id', 'previousProducerId', 'int64', (1, 1), tag=0, tagged_from=1,
+            flexible_from=1,
+        ),
         Field('next_producer_id', 'nextProducerId', 'int64', (1, 1), tag=1, tagged_from=1, flexible_from=1),
         Field('producer_epoch', 'producerEpoch', 'int16', (0, 1), flexible_from=1),
-        Field('next_producer_epoch', 'nextProducerEpoch', 'int16', (1, 1), tag=3, tagged_from=1, flexible_from=1),
+        Field(
+            'next_producer_epoch', 'nextProducerEpoch', 'int16', (1, 1), tag=3, tagged_from=1,
+            flexible_from=1,
+        ),
         Field('transaction_timeout_ms', 'transactionTimeoutMs', 'int32', (0, 1), flexible_from=1),
         Field('transaction_status', 'transactionStatus', 'int8', (0, 1), flexible_from=1),
-        Field('transaction_partitions', 'transactionPartitions', 'struct', (0, 1), array=True, struct=PartitionsSchema, nullable=(0, 1), flexible_from=1),
-        Field('transaction_last_update_timestamp_ms', 'transactionLastUpdateTimestampMs', 'int64', (0, 1), flexible_from=1),
-        Field('transaction_start_timestamp_ms', 'transactionStartTimestampMs', 'int64', (0, 1), flexible_from=1),
-        Field('client_transaction_version', 'clientTransactionVersion', 'int16', (1, 1), tag=2, tagged_from=1, flexible_from=1),
+        Field(
+            'transaction_partitions', 'transactionPartitions', 'struct', (0, 1), array=True,
+            struct=PartitionsSchema, nullable=(0, 1), flexible_from=1,
+        ),
+        Field(
+            'transaction_last_update_timestamp_ms', 'transactionLastUpdateTimestampMs', 'int64', (0, 1),
+            flexible_from=1,
+        ),
+        Field(
+            'transaction_start_timestamp_ms', 'transactionStartTimestampMs', 'int64', (0, 1), flexible_from=1,
+        ),
+        Field(
+            'client_transaction_version', 'clientTransactionVersion', 'int16', (1, 1), tag=2, tagged_from=1,
+            flexible_from=1,
+        ),
     )
 
     producer_id: int = 0
@@ -99,7 +121,9 @@ class TransactionLogValue(Message, gc=False):
         start = pos
         try:
             if version == 1:
-                producer_id, producer_epoch, transaction_timeout_ms, transaction_status, size = _read_qhibB(data, pos)
+                producer_id, producer_epoch, transaction_timeout_ms, transaction_status, size = _read_qhibB(
+                    data, pos,
+                )
                 pos += 16
                 transaction_partitions: list[PartitionsSchema] | None
                 if size == 0:
@@ -133,7 +157,9 @@ class TransactionLogValue(Message, gc=False):
                             pos -= 1
                         pos += 1
                         transaction_partitions.append(PartitionsSchema(topic, partition_ids, unknown))
-                transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = _read_qqB(data, pos)
+                transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = _read_qqB(
+                    data, pos,
+                )
                 pos += 17
                 previous_producer_id: int
                 previous_producer_id = -1
@@ -176,9 +202,16 @@ class TransactionLogValue(Message, gc=False):
                     if others:
                         unknown_2 = tuple(others)
                 if pos <= len(data):
-                    return TransactionLogValue(producer_id, previous_producer_id, next_producer_id, producer_epoch, next_producer_epoch, transaction_timeout_ms, transaction_status, transaction_partitions, transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, client_transaction_version, unknown_2), pos
+                    return TransactionLogValue(
+                        producer_id, previous_producer_id, next_producer_id, producer_epoch,
+                        next_producer_epoch, transaction_timeout_ms, transaction_status,
+                        transaction_partitions, transaction_last_update_timestamp_ms,
+                        transaction_start_timestamp_ms, client_transaction_version, unknown_2,
+                    ), pos
             if version == 0:
-                producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2, size = _read_qhibi(data, pos)
+                producer_id_2, producer_epoch_2, transaction_timeout_ms_2, transaction_status_2, size = _read_qhibi(
+                    data, pos,
+                )
                 pos += 19
                 transaction_partitions_2: list[PartitionsSchema] | None
                 if size < 0:
@@ -200,7 +233,11 @@ class TransactionLogValue(Message, gc=False):
                         partition_ids_2, pos = read_numbers(data, pos, size, "i")
                         transaction_partitions_2.append(PartitionsSchema(topic_2, partition_ids_2))
                 transaction_last_update_timestamp_ms_2, transaction_start_timestamp_ms_2 = _read_qq(data, pos)
-                return TransactionLogValue(producer_id_2, -1, -1, producer_epoch_2, -1, transaction_timeout_ms_2, transaction_status_2, transaction_partitions_2, transaction_last_update_timestamp_ms_2, transaction_start_timestamp_ms_2, 0), pos + 16
+                return TransactionLogValue(
+                    producer_id_2, -1, -1, producer_epoch_2, -1, transaction_timeout_ms_2,
+                    transaction_status_2, transaction_partitions_2, transaction_last_update_timestamp_ms_2,
+                    transaction_start_timestamp_ms_2, 0,
+                ), pos + 16
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -214,7 +251,17 @@ class TransactionLogValue(Message, gc=False):
                     transaction_partitions, transaction_partitions_size = [], 0
                 else:
                     transaction_partitions_size = len(transaction_partitions) + 1
-                out.append(_write_qhibB(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status, transaction_partitions_size) if transaction_partitions_size < 128 else _write_qhib(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status) + uvarint(transaction_partitions_size))
+                out.append(
+                    _write_qhibB(
+                        self.producer_id, self.producer_epoch, self.transaction_timeout_ms,
+                        self.transaction_status, transaction_partitions_size,
+                    )
+                    if transaction_partitions_size < 128
+                    else _write_qhib(
+                        self.producer_id, self.producer_epoch, self.transaction_timeout_ms,
+                        self.transaction_status,
+                    ) + uvarint(transaction_partitions_size)
+                )
                 for item in transaction_partitions:
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw) + 1
@@ -223,9 +270,21 @@ class TransactionLogValue(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw, _write_array_i[partition_ids_size](partition_ids_size, *partition_ids) if partition_ids_size < SHORT else write_long_array(partition_ids, "i"), SIZES[tags], section)
+                    out += (
+                        SIZES[topic_size] if topic_size < 128 else string_size(topic_size), topic_raw,
+                        _write_array_i[partition_ids_size](partition_ids_size, *partition_ids)
+                        if partition_ids_size < SHORT
+                        else write_long_array(partition_ids, "i"),
+                        SIZES[tags], section,
+                    )
                 tags_2, section_2 = 0, b""
-                if self.unknown_tagged_fields or self.previous_producer_id != -1 or self.next_producer_id != -1 or self.client_transaction_version != 0 or self.next_producer_epoch != -1:
+                if (
+                    self.unknown_tagged_fields
+                    or self.previous_producer_id != -1
+                    or self.next_producer_id != -1
+                    or self.client_transaction_version != 0
+                    or self.next_producer_epoch != -1
+                ):
                     known: list[tuple[int, bytes]] = []
                     if self.previous_producer_id != -1:
                         known.append((0, _write_q(self.previous_producer_id)))
@@ -236,7 +295,13 @@ class TransactionLogValue(Message, gc=False):
                     if self.next_producer_epoch != -1:
                         known.append((3, _write_h(self.next_producer_epoch)))
                     tags_2, section_2 = write_tags(known, self.unknown_tagged_fields)
-                out += (_write_qqB(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms, tags_2), section_2)
+                out += (
+                    _write_qqB(
+                        self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms,
+                        tags_2,
+                    ),
+                    section_2,
+                )
                 return
             if version == 0:
                 if self.previous_producer_id != -1:
@@ -252,7 +317,10 @@ class TransactionLogValue(Message, gc=False):
                     transaction_partitions_2, transaction_partitions_size_2 = [], -1
                 else:
                     transaction_partitions_size_2 = len(transaction_partitions_2)
-                out.append(_write_qhibi(self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status, transaction_partitions_size_2))
+                out.append(_write_qhibi(
+                    self.producer_id, self.producer_epoch, self.transaction_timeout_ms,
+                    self.transaction_status, transaction_partitions_size_2,
+                ))
                 for item_2 in transaction_partitions_2:
                     topic_raw_2 = item_2.topic.encode()
                     topic_size_2 = len(topic_raw_2)
@@ -261,7 +329,9 @@ class TransactionLogValue(Message, gc=False):
                     out += (_write_h(topic_size_2), topic_raw_2, write_numbers(item_2.partition_ids, "i"))
                 if self.unknown_tagged_fields:
                     refuse()
-                out.append(_write_qq(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms))
+                out.append(_write_qq(
+                    self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms,
+                ))
                 return
         except ENCODE_FAULTS:
             pass

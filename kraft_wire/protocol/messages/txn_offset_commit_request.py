@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -39,7 +41,10 @@ class TxnOffsetCommitRequestPartition(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('partition_index', 'partitionIndex', 'int32', (0, 6), flexible_from=3),
         Field('committed_offset', 'committedOffset', 'int64', (0, 6), flexible_from=3),
-        Field('committed_leader_epoch', 'committedLeaderEpoch', 'int32', (2, 6), flexible_from=3, ignorable=True),
+        Field(
+            'committed_leader_epoch', 'committedLeaderEpoch', 'int32', (2, 6), flexible_from=3,
+            ignorable=True,
+        ),
         Field('committed_metadata', 'committedMetadata', 'string', (0, 6), nullable=(0, 6), flexible_from=3),
     )
 
@@ -61,7 +66,10 @@ class TxnOffsetCommitRequestTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 5), flexible_from=3, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (6, 6), flexible_from=3, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (0, 6), array=True, struct=TxnOffsetCommitRequestPartition, flexible_from=3),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 6), array=True, struct=TxnOffsetCommitRequestPartition,
+            flexible_from=3,
+        ),
     )
 
     name: str = ''
@@ -90,7 +98,10 @@ class TxnOffsetCommitRequest(Message, gc=False):
         Field('generation_id_or_member_epoch', 'generationIdOrMemberEpoch', 'int32', (3, 6), flexible_from=3),
         Field('member_id', 'memberId', 'string', (3, 6), flexible_from=3),
         Field('group_instance_id', 'groupInstanceId', 'string', (3, 6), nullable=(3, 6), flexible_from=3),
-        Field('topics', 'topics', 'struct', (0, 6), array=True, struct=TxnOffsetCommitRequestTopic, flexible_from=3),
+        Field(
+            'topics', 'topics', 'struct', (0, 6), array=True, struct=TxnOffsetCommitRequestTopic,
+            flexible_from=3,
+        ),
     )
 
     transactional_id: str = ''
@@ -166,7 +177,9 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(data, pos)
+                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
+                            data, pos,
+                        )
                         committed_metadata: str | None
                         if 0 < size < 128:
                             end = pos + 16 + size
@@ -183,20 +196,28 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(TxnOffsetCommitRequestPartition(partition_index, committed_offset, committed_leader_epoch, committed_metadata, unknown))
+                        partitions.append(TxnOffsetCommitRequestPartition(
+                            partition_index, committed_offset, committed_leader_epoch, committed_metadata,
+                            unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(TxnOffsetCommitRequestTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    topics.append(TxnOffsetCommitRequestTopic(
+                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return TxnOffsetCommitRequest(transactional_id, group_id, producer_id, producer_epoch, generation_id_or_member_epoch, member_id, group_instance_id, topics, unknown_3), pos + 1
+                return TxnOffsetCommitRequest(
+                    transactional_id, group_id, producer_id, producer_epoch, generation_id_or_member_epoch,
+                    member_id, group_instance_id, topics, unknown_3,
+                ), pos + 1
             if 3 <= version <= 5:
                 size = data[pos]
                 if 0 < size < 128:
@@ -255,7 +276,9 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(data, pos)
+                        partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
+                            data, pos,
+                        )
                         committed_metadata_2: str | None
                         if 0 < size < 128:
                             end = pos + 16 + size
@@ -272,7 +295,10 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(TxnOffsetCommitRequestPartition(partition_index_2, committed_offset_2, committed_leader_epoch_2, committed_metadata_2, unknown_4))
+                        partitions_2.append(TxnOffsetCommitRequestPartition(
+                            partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                            committed_metadata_2, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -285,7 +311,10 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 if tags:
                     unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return TxnOffsetCommitRequest(transactional_id_2, group_id_2, producer_id_2, producer_epoch_2, generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, topics_2, unknown_6), pos + 1
+                return TxnOffsetCommitRequest(
+                    transactional_id_2, group_id_2, producer_id_2, producer_epoch_2,
+                    generation_id_or_member_epoch_2, member_id_2, group_instance_id_2, topics_2, unknown_6,
+                ), pos + 1
             if 0 <= version <= 2:
                 size, = _read_h(data, pos)
                 if size >= 0:
@@ -337,10 +366,16 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         else:
                             committed_metadata_3 = None
                             pos += 2
-                        partitions_3.append(TxnOffsetCommitRequestPartition(partition_index_3, committed_offset_3, committed_leader_epoch_3, committed_metadata_3))
+                        partitions_3.append(TxnOffsetCommitRequestPartition(
+                            partition_index_3, committed_offset_3, committed_leader_epoch_3,
+                            committed_metadata_3,
+                        ))
                     topics_3.append(TxnOffsetCommitRequestTopic(name_2, Uuid.ZERO, partitions_3))
                 if pos <= len(data):
-                    return TxnOffsetCommitRequest(transactional_id_3, group_id_3, producer_id_3, producer_epoch_3, -1, '', None, topics_3), pos
+                    return TxnOffsetCommitRequest(
+                        transactional_id_3, group_id_3, producer_id_3, producer_epoch_3, -1, '', None,
+                        topics_3,
+                    ), pos
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -363,11 +398,34 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     group_instance_id_size = len(group_instance_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[transactional_id_size] if transactional_id_size < 128 else string_size(transactional_id_size), transactional_id_raw, SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, _write_qhiB(self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch, member_id_size) if member_id_size < 128 else _write_qhi(self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch) + string_size(member_id_size), member_id_raw, SIZES[group_instance_id_size] if group_instance_id_size < 128 else string_size(group_instance_id_size), group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[transactional_id_size]
+                    if transactional_id_size < 128
+                    else string_size(transactional_id_size),
+                    transactional_id_raw,
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    _write_qhiB(
+                        self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch,
+                        member_id_size,
+                    )
+                    if member_id_size < 128
+                    else _write_qhi(
+                        self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch,
+                    ) + string_size(member_id_size),
+                    member_id_raw,
+                    SIZES[group_instance_id_size]
+                    if group_instance_id_size < 128
+                    else string_size(group_instance_id_size),
+                    group_instance_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         if item_2.committed_metadata is None:
                             committed_metadata_raw = b""
@@ -378,7 +436,18 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iqiB(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch, committed_metadata_size) if committed_metadata_size < 128 else _write_iqi(item_2.partition_index, item_2.committed_offset, item_2.committed_leader_epoch) + string_size(committed_metadata_size), committed_metadata_raw, SIZES[tags], section)
+                        out += (
+                            _write_iqiB(
+                                item_2.partition_index, item_2.committed_offset,
+                                item_2.committed_leader_epoch, committed_metadata_size,
+                            )
+                            if committed_metadata_size < 128
+                            else _write_iqi(
+                                item_2.partition_index, item_2.committed_offset,
+                                item_2.committed_leader_epoch,
+                            ) + string_size(committed_metadata_size),
+                            committed_metadata_raw, SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -403,13 +472,37 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[transactional_id_size_2] if transactional_id_size_2 < 128 else string_size(transactional_id_size_2), transactional_id_raw_2, SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, _write_qhiB(self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch, member_id_size_2) if member_id_size_2 < 128 else _write_qhi(self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch) + string_size(member_id_size_2), member_id_raw_2, SIZES[group_instance_id_size_2] if group_instance_id_size_2 < 128 else string_size(group_instance_id_size_2), group_instance_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                out += (
+                    SIZES[transactional_id_size_2]
+                    if transactional_id_size_2 < 128
+                    else string_size(transactional_id_size_2),
+                    transactional_id_raw_2,
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2,
+                    _write_qhiB(
+                        self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch,
+                        member_id_size_2,
+                    )
+                    if member_id_size_2 < 128
+                    else _write_qhi(
+                        self.producer_id, self.producer_epoch, self.generation_id_or_member_epoch,
+                    ) + string_size(member_id_size_2),
+                    member_id_raw_2,
+                    SIZES[group_instance_id_size_2]
+                    if group_instance_id_size_2 < 128
+                    else string_size(group_instance_id_size_2),
+                    group_instance_id_raw_2,
+                    SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                )
                 for item_3 in topics_2:
                     name_raw = item_3.name.encode()
                     name_size = len(name_raw) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         if item_4.committed_metadata is None:
                             committed_metadata_raw_2 = b""
@@ -420,7 +513,18 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_iqiB(item_4.partition_index, item_4.committed_offset, item_4.committed_leader_epoch, committed_metadata_size_2) if committed_metadata_size_2 < 128 else _write_iqi(item_4.partition_index, item_4.committed_offset, item_4.committed_leader_epoch) + string_size(committed_metadata_size_2), committed_metadata_raw_2, SIZES[tags_4], section_4)
+                        out += (
+                            _write_iqiB(
+                                item_4.partition_index, item_4.committed_offset,
+                                item_4.committed_leader_epoch, committed_metadata_size_2,
+                            )
+                            if committed_metadata_size_2 < 128
+                            else _write_iqi(
+                                item_4.partition_index, item_4.committed_offset,
+                                item_4.committed_leader_epoch,
+                            ) + string_size(committed_metadata_size_2),
+                            committed_metadata_raw_2, SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
@@ -443,7 +547,10 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 group_id_size_3 = len(group_id_raw_3)
                 topics_3 = self.topics
                 topics_size_3 = len(topics_3)
-                out += (_write_h(transactional_id_size_3), transactional_id_raw_3, _write_h(group_id_size_3), group_id_raw_3, _write_qhi(self.producer_id, self.producer_epoch, topics_size_3))
+                out += (
+                    _write_h(transactional_id_size_3), transactional_id_raw_3, _write_h(group_id_size_3),
+                    group_id_raw_3, _write_qhi(self.producer_id, self.producer_epoch, topics_size_3),
+                )
                 for item_5 in topics_3:
                     name_raw_2 = item_5.name.encode()
                     name_size_2 = len(name_raw_2)
@@ -459,7 +566,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                             committed_metadata_size_3 = len(committed_metadata_raw_3)
                         if item_6.unknown_tagged_fields:
                             refuse()
-                        out += (_write_iq(item_6.partition_index, item_6.committed_offset), _write_i(item_6.committed_leader_epoch) if version >= 2 else b"", _write_h(committed_metadata_size_3), committed_metadata_raw_3)
+                        out += (
+                            _write_iq(item_6.partition_index, item_6.committed_offset),
+                            _write_i(item_6.committed_leader_epoch) if version >= 2 else b"",
+                            _write_h(committed_metadata_size_3), committed_metadata_raw_3,
+                        )
                     if item_5.unknown_tagged_fields:
                         refuse()
                 if self.unknown_tagged_fields:

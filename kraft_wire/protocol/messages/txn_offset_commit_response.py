@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, as_uuid, check_count, long_rounds, long_string, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -54,7 +56,10 @@ class TxnOffsetCommitResponseTopic(Structure, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (0, 5), flexible_from=3, ignorable=True),
         Field('topic_id', 'topicId', 'uuid', (6, 6), flexible_from=3, ignorable=True),
-        Field('partitions', 'partitions', 'struct', (0, 6), array=True, struct=TxnOffsetCommitResponsePartition, flexible_from=3),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 6), array=True, struct=TxnOffsetCommitResponsePartition,
+            flexible_from=3,
+        ),
     )
 
     name: str = ''
@@ -77,7 +82,10 @@ class TxnOffsetCommitResponse(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 3
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 6), flexible_from=3),
-        Field('topics', 'topics', 'struct', (0, 6), array=True, struct=TxnOffsetCommitResponseTopic, flexible_from=3),
+        Field(
+            'topics', 'topics', 'struct', (0, 6), array=True, struct=TxnOffsetCommitResponseTopic,
+            flexible_from=3,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -115,14 +123,18 @@ class TxnOffsetCommitResponse(Message, gc=False):
                             unknown, pos = read_unknown_tags(data, pos + 7, tags)
                             pos -= 7
                         pos += 7
-                        partitions.append(TxnOffsetCommitResponsePartition(partition_index, error_code, unknown))
+                        partitions.append(TxnOffsetCommitResponsePartition(
+                            partition_index, error_code, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                         pos -= 1
                     pos += 1
-                    topics.append(TxnOffsetCommitResponseTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                    topics.append(TxnOffsetCommitResponseTopic(
+                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -161,7 +173,9 @@ class TxnOffsetCommitResponse(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
                             pos -= 7
                         pos += 7
-                        partitions_2.append(TxnOffsetCommitResponsePartition(partition_index_2, error_code_2, unknown_4))
+                        partitions_2.append(TxnOffsetCommitResponsePartition(
+                            partition_index_2, error_code_2, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -210,11 +224,19 @@ class TxnOffsetCommitResponse(Message, gc=False):
             if version == 6:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size) if topics_size < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size)
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
@@ -232,13 +254,20 @@ class TxnOffsetCommitResponse(Message, gc=False):
             if 3 <= version <= 5:
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_iB(self.throttle_time_ms, topics_size_2) if topics_size_2 < 128 else _write_i(self.throttle_time_ms) + uvarint(topics_size_2))
+                out.append(
+                    _write_iB(self.throttle_time_ms, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_i(self.throttle_time_ms) + uvarint(topics_size_2)
+                )
                 for item_3 in topics_2:
                     name_raw = item_3.name.encode()
                     name_size = len(name_raw) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:

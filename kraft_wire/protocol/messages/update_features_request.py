@@ -57,7 +57,10 @@ class UpdateFeaturesRequest(Message, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('timeout_ms', 'timeoutMs', 'int32', (0, 2), flexible_from=0),
-        Field('feature_updates', 'featureUpdates', 'struct', (0, 2), array=True, struct=FeatureUpdateKey, flexible_from=0),
+        Field(
+            'feature_updates', 'featureUpdates', 'struct', (0, 2), array=True, struct=FeatureUpdateKey,
+            flexible_from=0,
+        ),
         Field('validate_only', 'validateOnly', 'bool', (1, 2), flexible_from=0),
     )
 
@@ -96,7 +99,9 @@ class UpdateFeaturesRequest(Message, gc=False):
                         unknown, pos = read_unknown_tags(data, pos + 4, tags)
                         pos -= 4
                     pos += 4
-                    feature_updates.append(FeatureUpdateKey(feature, max_version_level, False, upgrade_type, unknown))
+                    feature_updates.append(FeatureUpdateKey(
+                        feature, max_version_level, False, upgrade_type, unknown,
+                    ))
                 validate_only, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -126,7 +131,9 @@ class UpdateFeaturesRequest(Message, gc=False):
                         unknown_3, pos = read_unknown_tags(data, pos + 4, tags)
                         pos -= 4
                     pos += 4
-                    feature_updates_2.append(FeatureUpdateKey(feature_2, max_version_level_2, allow_downgrade, 1, unknown_3))
+                    feature_updates_2.append(FeatureUpdateKey(
+                        feature_2, max_version_level_2, allow_downgrade, 1, unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -143,7 +150,11 @@ class UpdateFeaturesRequest(Message, gc=False):
             if 1 <= version <= 2:
                 feature_updates = self.feature_updates
                 feature_updates_size = len(feature_updates) + 1
-                out.append(_write_iB(self.timeout_ms, feature_updates_size) if feature_updates_size < 128 else _write_i(self.timeout_ms) + uvarint(feature_updates_size))
+                out.append(
+                    _write_iB(self.timeout_ms, feature_updates_size)
+                    if feature_updates_size < 128
+                    else _write_i(self.timeout_ms) + uvarint(feature_updates_size)
+                )
                 for item in feature_updates:
                     if item.allow_downgrade:
                         refuse()
@@ -152,7 +163,10 @@ class UpdateFeaturesRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_hbB(item.max_version_level, item.upgrade_type, tags), section)
+                    out += (
+                        SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw,
+                        _write_hbB(item.max_version_level, item.upgrade_type, tags), section,
+                    )
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -163,7 +177,11 @@ class UpdateFeaturesRequest(Message, gc=False):
                     refuse()
                 feature_updates_2 = self.feature_updates
                 feature_updates_size_2 = len(feature_updates_2) + 1
-                out.append(_write_iB(self.timeout_ms, feature_updates_size_2) if feature_updates_size_2 < 128 else _write_i(self.timeout_ms) + uvarint(feature_updates_size_2))
+                out.append(
+                    _write_iB(self.timeout_ms, feature_updates_size_2)
+                    if feature_updates_size_2 < 128
+                    else _write_i(self.timeout_ms) + uvarint(feature_updates_size_2)
+                )
                 for item_2 in feature_updates_2:
                     if item_2.upgrade_type != 1:
                         refuse()
@@ -172,7 +190,11 @@ class UpdateFeaturesRequest(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
-                    out += (SIZES[feature_size_2] if feature_size_2 < 128 else string_size(feature_size_2), feature_raw_2, _write_htB(item_2.max_version_level, item_2.allow_downgrade, tags_3), section_3)
+                    out += (
+                        SIZES[feature_size_2] if feature_size_2 < 128 else string_size(feature_size_2),
+                        feature_raw_2, _write_htB(item_2.max_version_level, item_2.allow_downgrade, tags_3),
+                        section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

@@ -53,7 +53,10 @@ class UpdateFeaturesResponse(Message, gc=False):
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 2), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 2), flexible_from=0),
         Field('error_message', 'errorMessage', 'string', (0, 2), nullable=(0, 2), flexible_from=0),
-        Field('results', 'results', 'struct', (0, 1), array=True, struct=UpdatableFeatureResult, flexible_from=0, ignorable=True),
+        Field(
+            'results', 'results', 'struct', (0, 1), array=True, struct=UpdatableFeatureResult,
+            flexible_from=0, ignorable=True,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -87,7 +90,9 @@ class UpdateFeaturesResponse(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return UpdateFeaturesResponse(throttle_time_ms, error_code, error_message, [], unknown), pos + 1
+                return UpdateFeaturesResponse(
+                    throttle_time_ms, error_code, error_message, [], unknown,
+                ), pos + 1
             if 0 <= version <= 1:
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 error_message_2: str | None
@@ -139,7 +144,9 @@ class UpdateFeaturesResponse(Message, gc=False):
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                     pos -= 1
-                return UpdateFeaturesResponse(throttle_time_ms_2, error_code_2, error_message_2, results, unknown_3), pos + 1
+                return UpdateFeaturesResponse(
+                    throttle_time_ms_2, error_code_2, error_message_2, results, unknown_3,
+                ), pos + 1
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -157,7 +164,12 @@ class UpdateFeaturesResponse(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size) if error_message_size < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size), error_message_raw, SIZES[tags], section)
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
+                    if error_message_size < 128
+                    else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size),
+                    error_message_raw, SIZES[tags], section,
+                )
                 return
             if 0 <= version <= 1:
                 if self.error_message is None:
@@ -168,7 +180,14 @@ class UpdateFeaturesResponse(Message, gc=False):
                     error_message_size_2 = len(error_message_raw_2) + 1
                 results = self.results
                 results_size = len(results) + 1
-                out += (_write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2) if error_message_size_2 < 128 else _write_ih(self.throttle_time_ms, self.error_code) + string_size(error_message_size_2), error_message_raw_2, SIZES[results_size] if results_size < 128 else uvarint(results_size))
+                out += (
+                    _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
+                    if error_message_size_2 < 128
+                    else _write_ih(
+                        self.throttle_time_ms, self.error_code,
+                    ) + string_size(error_message_size_2),
+                    error_message_raw_2, SIZES[results_size] if results_size < 128 else uvarint(results_size),
+                )
                 for item in results:
                     feature_raw = item.feature.encode()
                     feature_size = len(feature_raw) + 1
@@ -181,7 +200,13 @@ class UpdateFeaturesResponse(Message, gc=False):
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw, _write_hB(item.error_code, error_message_size_3) if error_message_size_3 < 128 else _write_h(item.error_code) + string_size(error_message_size_3), error_message_raw_3, SIZES[tags_2], section_2)
+                    out += (
+                        SIZES[feature_size] if feature_size < 128 else string_size(feature_size), feature_raw,
+                        _write_hB(item.error_code, error_message_size_3)
+                        if error_message_size_3 < 128
+                        else _write_h(item.error_code) + string_size(error_message_size_3),
+                        error_message_raw_3, SIZES[tags_2], section_2,
+                    )
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -75,7 +75,10 @@ class UpdateRaftVoterRequest(Message, gc=False):
         Field('voter_id', 'voterId', 'int32', (0, 0), flexible_from=0),
         Field('voter_directory_id', 'voterDirectoryId', 'uuid', (0, 0), flexible_from=0),
         Field('listeners', 'listeners', 'struct', (0, 0), array=True, struct=Listener, flexible_from=0),
-        Field('kraft_version_feature', 'kRaftVersionFeature', 'struct', (0, 0), struct=KRaftVersionFeature, flexible_from=0),
+        Field(
+            'kraft_version_feature', 'kRaftVersionFeature', 'struct', (0, 0), struct=KRaftVersionFeature,
+            flexible_from=0,
+        ),
     )
 
     cluster_id: str | None = ''
@@ -143,13 +146,18 @@ class UpdateRaftVoterRequest(Message, gc=False):
                 if tags:
                     unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                kraft_version_feature = KRaftVersionFeature(min_supported_version, max_supported_version, unknown_2)
+                kraft_version_feature = KRaftVersionFeature(
+                    min_supported_version, max_supported_version, unknown_2,
+                )
                 tags = data[pos + 5]
                 unknown_3: UnknownTags = ()
                 if tags:
                     unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
                     pos -= 6
-                return UpdateRaftVoterRequest(cluster_id, current_leader_epoch, voter_id, as_uuid(Uuid, voter_directory_id), listeners, kraft_version_feature, unknown_3), pos + 6
+                return UpdateRaftVoterRequest(
+                    cluster_id, current_leader_epoch, voter_id, as_uuid(Uuid, voter_directory_id), listeners,
+                    kraft_version_feature, unknown_3,
+                ), pos + 6
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -166,7 +174,17 @@ class UpdateRaftVoterRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_ii16sB(self.current_leader_epoch, self.voter_id, self.voter_directory_id, listeners_size) if listeners_size < 128 else _write_ii16s(self.current_leader_epoch, self.voter_id, self.voter_directory_id) + uvarint(listeners_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_ii16sB(
+                        self.current_leader_epoch, self.voter_id, self.voter_directory_id, listeners_size,
+                    )
+                    if listeners_size < 128
+                    else _write_ii16s(
+                        self.current_leader_epoch, self.voter_id, self.voter_directory_id,
+                    ) + uvarint(listeners_size),
+                )
                 for item in listeners:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
@@ -175,7 +193,11 @@ class UpdateRaftVoterRequest(Message, gc=False):
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
-                    out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item.port, tags), section)
+                    out += (
+                        SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                        SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                        _write_HB(item.port, tags), section,
+                    )
                 kraft_version_feature = self.kraft_version_feature
                 tags_2, section_2 = 0, b""
                 if kraft_version_feature.unknown_tagged_fields:
@@ -183,7 +205,13 @@ class UpdateRaftVoterRequest(Message, gc=False):
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, SIZES[tags_3], section_3)
+                out += (
+                    _write_hhB(
+                        kraft_version_feature.min_supported_version,
+                        kraft_version_feature.max_supported_version, tags_2,
+                    ),
+                    section_2, SIZES[tags_3], section_3,
+                )
                 return
         except ENCODE_FAULTS:
             pass

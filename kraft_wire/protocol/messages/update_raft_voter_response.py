@@ -57,7 +57,10 @@ class UpdateRaftVoterResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('throttle_time_ms', 'throttleTimeMs', 'int32', (0, 0), flexible_from=0),
         Field('error_code', 'errorCode', 'int16', (0, 0), flexible_from=0),
-        Field('current_leader', 'currentLeader', 'struct', (0, 0), struct=CurrentLeader, tag=0, tagged_from=0, flexible_from=0),
+        Field(
+            'current_leader', 'currentLeader', 'struct', (0, 0), struct=CurrentLeader, tag=0, tagged_from=0,
+            flexible_from=0,
+        ),
     )
 
     throttle_time_ms: int = 0
@@ -181,7 +184,17 @@ class UpdateRaftVoterResponse(Message, gc=False):
                         tags_2, section_2 = 0, b""
                         if current_leader.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), current_leader.unknown_tagged_fields)
-                        known.append((0, b"".join((_write_iiB(current_leader.leader_id, current_leader.leader_epoch, host_size) if host_size < 128 else _write_ii(current_leader.leader_id, current_leader.leader_epoch) + string_size(host_size), host_raw, _write_iB(current_leader.port, tags_2), section_2))))
+                        known.append((
+                            0,
+                            b"".join((
+                                _write_iiB(current_leader.leader_id, current_leader.leader_epoch, host_size)
+                                if host_size < 128
+                                else _write_ii(
+                                    current_leader.leader_id, current_leader.leader_epoch,
+                                ) + string_size(host_size),
+                                host_raw, _write_iB(current_leader.port, tags_2), section_2,
+                            )),
+                        ))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((_write_ihB(self.throttle_time_ms, self.error_code, tags), section))
         except ENCODE_FAULTS:

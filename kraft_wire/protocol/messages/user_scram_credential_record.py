@@ -101,7 +101,9 @@ class UserScramCredentialRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return UserScramCredentialRecord(name, mechanism, salt, stored_key, server_key, iterations, unknown)
+                return UserScramCredentialRecord(
+                    name, mechanism, salt, stored_key, server_key, iterations, unknown,
+                )
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, 0)[0]
@@ -156,7 +158,9 @@ class UserScramCredentialRecord(Message, gc=False):
                 if tags:
                     unknown, pos = read_unknown_tags(data, pos + 5, tags)
                     pos -= 5
-                return UserScramCredentialRecord(name, mechanism, salt, stored_key, server_key, iterations, unknown), pos + 5
+                return UserScramCredentialRecord(
+                    name, mechanism, salt, stored_key, server_key, iterations, unknown,
+                ), pos + 5
         except DECODE_FAULTS:
             pass
         return decode_message_carefully(cls, data, version, start)
@@ -176,7 +180,16 @@ class UserScramCredentialRecord(Message, gc=False):
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_bB(self.mechanism, salt_size) if salt_size < 128 else _write_b(self.mechanism) + uvarint(salt_size), salt_raw, SIZES[stored_key_size] if stored_key_size < 128 else uvarint(stored_key_size), stored_key_raw, SIZES[server_key_size] if server_key_size < 128 else uvarint(server_key_size), server_key_raw, _write_iB(self.iterations, tags), section))
+                return b"".join((
+                    SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                    _write_bB(self.mechanism, salt_size)
+                    if salt_size < 128
+                    else _write_b(self.mechanism) + uvarint(salt_size),
+                    salt_raw, SIZES[stored_key_size] if stored_key_size < 128 else uvarint(stored_key_size),
+                    stored_key_raw,
+                    SIZES[server_key_size] if server_key_size < 128 else uvarint(server_key_size),
+                    server_key_raw, _write_iB(self.iterations, tags), section,
+                ))
         except ENCODE_FAULTS:
             pass
         out = []

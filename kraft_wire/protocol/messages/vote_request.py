@@ -68,7 +68,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -142,13 +144,20 @@ class VoteRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, replica_epoch, replica_id, replica_directory_id, voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags = _read_iii16s16siqtB(data, pos)
+                        (
+                            partition_index, replica_epoch, replica_id, replica_directory_id,
+                            voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags,
+                        ) = _read_iii16s16siqtB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 58, tags)
                             pos -= 58
                         pos += 58
-                        partitions.append(PartitionData(partition_index, replica_epoch, replica_id, as_uuid(Uuid, replica_directory_id), as_uuid(Uuid, voter_directory_id), last_offset_epoch, last_offset, pre_vote, unknown))
+                        partitions.append(PartitionData(
+                            partition_index, replica_epoch, replica_id, as_uuid(Uuid, replica_directory_id),
+                            as_uuid(Uuid, voter_directory_id), last_offset_epoch, last_offset, pre_vote,
+                            unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -223,7 +232,10 @@ class VoteRequest(Message, gc=False):
                             unknown_4, pos = read_unknown_tags(data, pos + 13, tags)
                             pos -= 13
                         pos += 13
-                        partitions_2.append(PartitionData(partition_index_2, replica_epoch_2, replica_id_2, replica_directory_id_2, voter_directory_id_2, last_offset_epoch_2, last_offset_2, False, unknown_4))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, replica_epoch_2, replica_id_2, replica_directory_id_2,
+                            voter_directory_id_2, last_offset_epoch_2, last_offset_2, False, unknown_4,
+                        ))
                     tags = data[pos]
                     unknown_5: UnknownTags = ()
                     if tags:
@@ -253,18 +265,35 @@ class VoteRequest(Message, gc=False):
                     cluster_id_size = len(cluster_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size), cluster_id_raw, _write_iB(self.voter_id, topics_size) if topics_size < 128 else _write_i(self.voter_id) + uvarint(topics_size))
+                out += (
+                    SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
+                    cluster_id_raw,
+                    _write_iB(self.voter_id, topics_size)
+                    if topics_size < 128
+                    else _write_i(self.voter_id) + uvarint(topics_size),
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_iii16s16siqtB(item_2.partition_index, item_2.replica_epoch, item_2.replica_id, item_2.replica_directory_id, item_2.voter_directory_id, item_2.last_offset_epoch, item_2.last_offset, item_2.pre_vote, tags), section)
+                        out += (
+                            _write_iii16s16siqtB(
+                                item_2.partition_index, item_2.replica_epoch, item_2.replica_id,
+                                item_2.replica_directory_id, item_2.voter_directory_id,
+                                item_2.last_offset_epoch, item_2.last_offset, item_2.pre_vote, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -283,20 +312,36 @@ class VoteRequest(Message, gc=False):
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2), cluster_id_raw_2, _write_i(self.voter_id) if version >= 1 else b"", SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                out += (
+                    SIZES[cluster_id_size_2] if cluster_id_size_2 < 128 else string_size(cluster_id_size_2),
+                    cluster_id_raw_2, _write_i(self.voter_id) if version >= 1 else b"",
+                    SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                )
                 for item_3 in topics_2:
                     topic_name_raw_2 = item_3.topic_name.encode()
                     topic_name_size_2 = len(topic_name_raw_2) + 1
                     partitions_2 = item_3.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[topic_name_size_2]
+                        if topic_name_size_2 < 128
+                        else string_size(topic_name_size_2),
+                        topic_name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_4 in partitions_2:
                         if item_4.pre_vote:
                             refuse()
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (_write_iii(item_4.partition_index, item_4.replica_epoch, item_4.replica_id), _write_16s16s(item_4.replica_directory_id, item_4.voter_directory_id) if version >= 1 else b"", _write_iqB(item_4.last_offset_epoch, item_4.last_offset, tags_4), section_4)
+                        out += (
+                            _write_iii(item_4.partition_index, item_4.replica_epoch, item_4.replica_id),
+                            _write_16s16s(item_4.replica_directory_id, item_4.voter_directory_id)
+                            if version >= 1
+                            else b"",
+                            _write_iqB(item_4.last_offset_epoch, item_4.last_offset, tags_4), section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, check_tag_count, long_rounds, long_string, long_tag, read_unknown_tags, refuse,
+)
 from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -56,7 +58,9 @@ class TopicData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_name', 'topicName', 'string', (0, 2), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 2), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_name: str = ''
@@ -97,7 +101,10 @@ class VoteResponse(Message, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('error_code', 'errorCode', 'int16', (0, 2), flexible_from=0),
         Field('topics', 'topics', 'struct', (0, 2), array=True, struct=TopicData, flexible_from=0),
-        Field('node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint, tag=0, tagged_from=1, flexible_from=0),
+        Field(
+            'node_endpoints', 'nodeEndpoints', 'struct', (1, 2), array=True, struct=NodeEndpoint, tag=0,
+            tagged_from=1, flexible_from=0,
+        ),
     )
 
     error_code: int = 0
@@ -138,13 +145,17 @@ class VoteResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(data, pos)
+                        partition_index, error_code_2, leader_id, leader_epoch, vote_granted, tags = _read_ihiitB(
+                            data, pos,
+                        )
                         unknown: UnknownTags = ()
                         if tags:
                             unknown, pos = read_unknown_tags(data, pos + 16, tags)
                             pos -= 16
                         pos += 16
-                        partitions.append(PartitionData(partition_index, error_code_2, leader_id, leader_epoch, vote_granted, unknown))
+                        partitions.append(PartitionData(
+                            partition_index, error_code_2, leader_id, leader_epoch, vote_granted, unknown,
+                        ))
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -227,13 +238,18 @@ class VoteResponse(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2, tags = _read_ihiitB(data, pos)
+                        partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2, tags = _read_ihiitB(
+                            data, pos,
+                        )
                         unknown_5: UnknownTags = ()
                         if tags:
                             unknown_5, pos = read_unknown_tags(data, pos + 16, tags)
                             pos -= 16
                         pos += 16
-                        partitions_2.append(PartitionData(partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2, unknown_5))
+                        partitions_2.append(PartitionData(
+                            partition_index_2, error_code_4, leader_id_2, leader_epoch_2, vote_granted_2,
+                            unknown_5,
+                        ))
                     tags = data[pos]
                     unknown_6: UnknownTags = ()
                     if tags:
@@ -275,18 +291,32 @@ class VoteResponse(Message, gc=False):
             if 1 <= version <= 2:
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out.append(_write_hB(self.error_code, topics_size) if topics_size < 128 else _write_h(self.error_code) + uvarint(topics_size))
+                out.append(
+                    _write_hB(self.error_code, topics_size)
+                    if topics_size < 128
+                    else _write_h(self.error_code) + uvarint(topics_size)
+                )
                 for item in topics:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out += (SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size), topic_name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                    out += (
+                        SIZES[topic_name_size] if topic_name_size < 128 else string_size(topic_name_size),
+                        topic_name_raw,
+                        SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                    )
                     for item_2 in partitions:
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (_write_ihiitB(item_2.partition_index, item_2.error_code, item_2.leader_id, item_2.leader_epoch, item_2.vote_granted, tags), section)
+                        out += (
+                            _write_ihiitB(
+                                item_2.partition_index, item_2.error_code, item_2.leader_id,
+                                item_2.leader_epoch, item_2.vote_granted, tags,
+                            ),
+                            section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -298,14 +328,23 @@ class VoteResponse(Message, gc=False):
                         node_endpoints_payload: list[bytes] = []
                         node_endpoints = self.node_endpoints
                         node_endpoints_size = len(node_endpoints) + 1
-                        node_endpoints_payload.append(SIZES[node_endpoints_size] if node_endpoints_size < 128 else uvarint(node_endpoints_size))
+                        node_endpoints_payload.append(
+                            SIZES[node_endpoints_size]
+                            if node_endpoints_size < 128
+                            else uvarint(node_endpoints_size)
+                        )
                         for item_3 in node_endpoints:
                             host_raw = item_3.host.encode()
                             host_size = len(host_raw) + 1
                             tags_4, section_4 = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
-                            node_endpoints_payload += (_write_iB(item_3.node_id, host_size) if host_size < 128 else _write_i(item_3.node_id) + string_size(host_size), host_raw, _write_HB(item_3.port, tags_4), section_4)
+                            node_endpoints_payload += (
+                                _write_iB(item_3.node_id, host_size)
+                                if host_size < 128
+                                else _write_i(item_3.node_id) + string_size(host_size),
+                                host_raw, _write_HB(item_3.port, tags_4), section_4,
+                            )
                         known.append((0, b"".join(node_endpoints_payload)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
                 out += (SIZES[tags_3], section_3)
@@ -315,18 +354,34 @@ class VoteResponse(Message, gc=False):
                     refuse()
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out.append(_write_hB(self.error_code, topics_size_2) if topics_size_2 < 128 else _write_h(self.error_code) + uvarint(topics_size_2))
+                out.append(
+                    _write_hB(self.error_code, topics_size_2)
+                    if topics_size_2 < 128
+                    else _write_h(self.error_code) + uvarint(topics_size_2)
+                )
                 for item_4 in topics_2:
                     topic_name_raw_2 = item_4.topic_name.encode()
                     topic_name_size_2 = len(topic_name_raw_2) + 1
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out += (SIZES[topic_name_size_2] if topic_name_size_2 < 128 else string_size(topic_name_size_2), topic_name_raw_2, SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2))
+                    out += (
+                        SIZES[topic_name_size_2]
+                        if topic_name_size_2 < 128
+                        else string_size(topic_name_size_2),
+                        topic_name_raw_2,
+                        SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
+                    )
                     for item_5 in partitions_2:
                         tags_5, section_5 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
-                        out += (_write_ihiitB(item_5.partition_index, item_5.error_code, item_5.leader_id, item_5.leader_epoch, item_5.vote_granted, tags_5), section_5)
+                        out += (
+                            _write_ihiitB(
+                                item_5.partition_index, item_5.error_code, item_5.leader_id,
+                                item_5.leader_epoch, item_5.vote_granted, tags_5,
+                            ),
+                            section_5,
+                        )
                     tags_6, section_6 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)

@@ -71,7 +71,10 @@ class Voter(Structure, gc=False):
         Field('voter_id', 'voterId', 'int32', (0, 0), flexible_from=0),
         Field('voter_directory_id', 'voterDirectoryId', 'uuid', (0, 0), flexible_from=0),
         Field('endpoints', 'endpoints', 'struct', (0, 0), array=True, struct=Endpoint, flexible_from=0),
-        Field('kraft_version_feature', 'kRaftVersionFeature', 'struct', (0, 0), struct=KRaftVersionFeature, flexible_from=0),
+        Field(
+            'kraft_version_feature', 'kRaftVersionFeature', 'struct', (0, 0), struct=KRaftVersionFeature,
+            flexible_from=0,
+        ),
     )
 
     voter_id: int = 0
@@ -154,14 +157,19 @@ class VotersRecord(Message, gc=False):
                     if tags:
                         unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
-                    kraft_version_feature = KRaftVersionFeature(min_supported_version, max_supported_version, unknown_2)
+                    kraft_version_feature = KRaftVersionFeature(
+                        min_supported_version, max_supported_version, unknown_2,
+                    )
                     tags = data[pos + 5]
                     unknown_3: UnknownTags = ()
                     if tags:
                         unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
                         pos -= 6
                     pos += 6
-                    voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature, unknown_3))
+                    voters.append(Voter(
+                        voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature,
+                        unknown_3,
+                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -178,11 +186,19 @@ class VotersRecord(Message, gc=False):
             if version == 0:
                 voters = self.voters
                 voters_size = len(voters) + 1
-                out.append(_write_hB(self.version, voters_size) if voters_size < 128 else _write_h(self.version) + uvarint(voters_size))
+                out.append(
+                    _write_hB(self.version, voters_size)
+                    if voters_size < 128
+                    else _write_h(self.version) + uvarint(voters_size)
+                )
                 for item in voters:
                     endpoints = item.endpoints
                     endpoints_size = len(endpoints) + 1
-                    out.append(_write_i16sB(item.voter_id, item.voter_directory_id, endpoints_size) if endpoints_size < 128 else _write_i16s(item.voter_id, item.voter_directory_id) + uvarint(endpoints_size))
+                    out.append(
+                        _write_i16sB(item.voter_id, item.voter_directory_id, endpoints_size)
+                        if endpoints_size < 128
+                        else _write_i16s(item.voter_id, item.voter_directory_id) + uvarint(endpoints_size)
+                    )
                     for item_2 in endpoints:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -191,7 +207,11 @@ class VotersRecord(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw, _write_HB(item_2.port, tags), section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[host_size] if host_size < 128 else string_size(host_size), host_raw,
+                            _write_HB(item_2.port, tags), section,
+                        )
                     kraft_version_feature = item.kraft_version_feature
                     tags_2, section_2 = 0, b""
                     if kraft_version_feature.unknown_tagged_fields:
@@ -199,7 +219,13 @@ class VotersRecord(Message, gc=False):
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
-                    out += (_write_hhB(kraft_version_feature.min_supported_version, kraft_version_feature.max_supported_version, tags_2), section_2, SIZES[tags_3], section_3)
+                    out += (
+                        _write_hhB(
+                            kraft_version_feature.min_supported_version,
+                            kraft_version_feature.max_supported_version, tags_2,
+                        ),
+                        section_2, SIZES[tags_3], section_3,
+                    )
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_4, section_4 = write_tags((), self.unknown_tagged_fields)

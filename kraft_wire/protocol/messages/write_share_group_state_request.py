@@ -58,8 +58,13 @@ class PartitionData(Structure, gc=False):
         Field('state_epoch', 'stateEpoch', 'int32', (0, 1), flexible_from=0),
         Field('leader_epoch', 'leaderEpoch', 'int32', (0, 1), flexible_from=0),
         Field('start_offset', 'startOffset', 'int64', (0, 1), flexible_from=0),
-        Field('delivery_complete_count', 'deliveryCompleteCount', 'int32', (1, 1), flexible_from=0, ignorable=True),
-        Field('state_batches', 'stateBatches', 'struct', (0, 1), array=True, struct=StateBatch, flexible_from=0),
+        Field(
+            'delivery_complete_count', 'deliveryCompleteCount', 'int32', (1, 1), flexible_from=0,
+            ignorable=True,
+        ),
+        Field(
+            'state_batches', 'stateBatches', 'struct', (0, 1), array=True, struct=StateBatch, flexible_from=0,
+        ),
     )
 
     partition: int = 0
@@ -83,7 +88,9 @@ class WriteStateData(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 0
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('topic_id', 'topicId', 'uuid', (0, 1), flexible_from=0),
-        Field('partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=0),
+        Field(
+            'partitions', 'partitions', 'struct', (0, 1), array=True, struct=PartitionData, flexible_from=0,
+        ),
     )
 
     topic_id: Uuid = Uuid.ZERO
@@ -143,7 +150,9 @@ class WriteShareGroupStateRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions = []
                     for _ in rounds:
-                        partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, size = _read_iiiqiB(data, pos)
+                        partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, size = _read_iiiqiB(
+                            data, pos,
+                        )
                         pos += 25
                         state_batches: list[StateBatch]
                         if 0 < size < 128:
@@ -152,20 +161,27 @@ class WriteShareGroupStateRequest(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         state_batches = []
                         for _ in rounds:
-                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
+                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
+                                data, pos,
+                            )
                             unknown: UnknownTags = ()
                             if tags:
                                 unknown, pos = read_unknown_tags(data, pos + 20, tags)
                                 pos -= 20
                             pos += 20
-                            state_batches.append(StateBatch(first_offset, last_offset, delivery_state, delivery_count, unknown))
+                            state_batches.append(StateBatch(
+                                first_offset, last_offset, delivery_state, delivery_count, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
                             unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, state_batches, unknown_2))
+                        partitions.append(PartitionData(
+                            partition, state_epoch, leader_epoch, start_offset, delivery_complete_count,
+                            state_batches, unknown_2,
+                        ))
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -205,7 +221,9 @@ class WriteShareGroupStateRequest(Message, gc=False):
                         rounds, pos = long_rounds(data, pos, size)
                     partitions_2 = []
                     for _ in rounds:
-                        partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(data, pos)
+                        partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(
+                            data, pos,
+                        )
                         pos += 21
                         state_batches_2: list[StateBatch]
                         if 0 < size < 128:
@@ -214,20 +232,27 @@ class WriteShareGroupStateRequest(Message, gc=False):
                             rounds, pos = long_rounds(data, pos, size)
                         state_batches_2 = []
                         for _ in rounds:
-                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, tags = _read_qqbhB(data, pos)
+                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, tags = _read_qqbhB(
+                                data, pos,
+                            )
                             unknown_5: UnknownTags = ()
                             if tags:
                                 unknown_5, pos = read_unknown_tags(data, pos + 20, tags)
                                 pos -= 20
                             pos += 20
-                            state_batches_2.append(StateBatch(first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, unknown_5))
+                            state_batches_2.append(StateBatch(
+                                first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, unknown_5,
+                            ))
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:
                             unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(PartitionData(partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, state_batches_2, unknown_6))
+                        partitions_2.append(PartitionData(
+                            partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, state_batches_2,
+                            unknown_6,
+                        ))
                     tags = data[pos]
                     unknown_7: UnknownTags = ()
                     if tags:
@@ -253,20 +278,43 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 topics = self.topics
                 topics_size = len(topics) + 1
-                out += (SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
+                out += (
+                    SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
+                    SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),
+                )
                 for item in topics:
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
-                    out.append(_write_16sB(item.topic_id, partitions_size) if partitions_size < 128 else _write_16s(item.topic_id) + uvarint(partitions_size))
+                    out.append(
+                        _write_16sB(item.topic_id, partitions_size)
+                        if partitions_size < 128
+                        else _write_16s(item.topic_id) + uvarint(partitions_size)
+                    )
                     for item_2 in partitions:
                         state_batches = item_2.state_batches
                         state_batches_size = len(state_batches) + 1
-                        out.append(_write_iiiqiB(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count, state_batches_size) if state_batches_size < 128 else _write_iiiqi(item_2.partition, item_2.state_epoch, item_2.leader_epoch, item_2.start_offset, item_2.delivery_complete_count) + uvarint(state_batches_size))
+                        out.append(
+                            _write_iiiqiB(
+                                item_2.partition, item_2.state_epoch, item_2.leader_epoch,
+                                item_2.start_offset, item_2.delivery_complete_count, state_batches_size,
+                            )
+                            if state_batches_size < 128
+                            else _write_iiiqi(
+                                item_2.partition, item_2.state_epoch, item_2.leader_epoch,
+                                item_2.start_offset, item_2.delivery_complete_count,
+                            ) + uvarint(state_batches_size)
+                        )
                         for item_3 in state_batches:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
-                            out += (_write_qqbhB(item_3.first_offset, item_3.last_offset, item_3.delivery_state, item_3.delivery_count, tags), section)
+                            out += (
+                                _write_qqbhB(
+                                    item_3.first_offset, item_3.last_offset, item_3.delivery_state,
+                                    item_3.delivery_count, tags,
+                                ),
+                                section,
+                            )
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -285,20 +333,43 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
-                out += (SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2), group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
+                out += (
+                    SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
+                    group_id_raw_2, SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2),
+                )
                 for item_4 in topics_2:
                     partitions_2 = item_4.partitions
                     partitions_size_2 = len(partitions_2) + 1
-                    out.append(_write_16sB(item_4.topic_id, partitions_size_2) if partitions_size_2 < 128 else _write_16s(item_4.topic_id) + uvarint(partitions_size_2))
+                    out.append(
+                        _write_16sB(item_4.topic_id, partitions_size_2)
+                        if partitions_size_2 < 128
+                        else _write_16s(item_4.topic_id) + uvarint(partitions_size_2)
+                    )
                     for item_5 in partitions_2:
                         state_batches_2 = item_5.state_batches
                         state_batches_size_2 = len(state_batches_2) + 1
-                        out.append(_write_iiiqB(item_5.partition, item_5.state_epoch, item_5.leader_epoch, item_5.start_offset, state_batches_size_2) if state_batches_size_2 < 128 else _write_iiiq(item_5.partition, item_5.state_epoch, item_5.leader_epoch, item_5.start_offset) + uvarint(state_batches_size_2))
+                        out.append(
+                            _write_iiiqB(
+                                item_5.partition, item_5.state_epoch, item_5.leader_epoch,
+                                item_5.start_offset, state_batches_size_2,
+                            )
+                            if state_batches_size_2 < 128
+                            else _write_iiiq(
+                                item_5.partition, item_5.state_epoch, item_5.leader_epoch,
+                                item_5.start_offset,
+                            ) + uvarint(state_batches_size_2)
+                        )
                         for item_6 in state_batches_2:
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
-                            out += (_write_qqbhB(item_6.first_offset, item_6.last_offset, item_6.delivery_state, item_6.delivery_count, tags_5), section_5)
+                            out += (
+                                _write_qqbhB(
+                                    item_6.first_offset, item_6.last_offset, item_6.delivery_state,
+                                    item_6.delivery_count, tags_5,
+                                ),
+                                section_5,
+                            )
                         tags_6, section_6 = 0, b""
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
-from kraft_wire.protocol.fast_read import ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags
+from kraft_wire.protocol.fast_read import (
+    ROUNDS, SHORT, array_readers, long_array, long_rounds, long_string, read_unknown_tags,
+)
 from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, write_long_array, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -48,7 +50,9 @@ class WritableTxnMarker(Structure, gc=False):
         Field('producer_id', 'producerId', 'int64', (1, 2), flexible_from=1),
         Field('producer_epoch', 'producerEpoch', 'int16', (1, 2), flexible_from=1),
         Field('transaction_result', 'transactionResult', 'bool', (1, 2), flexible_from=1),
-        Field('topics', 'topics', 'struct', (1, 2), array=True, struct=WritableTxnMarkerTopic, flexible_from=1),
+        Field(
+            'topics', 'topics', 'struct', (1, 2), array=True, struct=WritableTxnMarkerTopic, flexible_from=1,
+        ),
         Field('coordinator_epoch', 'coordinatorEpoch', 'int32', (1, 2), flexible_from=1),
         Field('transaction_version', 'transactionVersion', 'int8', (2, 2), flexible_from=1, ignorable=True),
     )
@@ -136,7 +140,10 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
                         pos -= 6
                     pos += 6
-                    markers.append(WritableTxnMarker(producer_id, producer_epoch, transaction_result, topics, coordinator_epoch, transaction_version, unknown_2))
+                    markers.append(WritableTxnMarker(
+                        producer_id, producer_epoch, transaction_result, topics, coordinator_epoch,
+                        transaction_version, unknown_2,
+                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -190,7 +197,10 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
                         pos -= 5
                     pos += 5
-                    markers_2.append(WritableTxnMarker(producer_id_2, producer_epoch_2, transaction_result_2, topics_2, coordinator_epoch_2, 0, unknown_5))
+                    markers_2.append(WritableTxnMarker(
+                        producer_id_2, producer_epoch_2, transaction_result_2, topics_2, coordinator_epoch_2,
+                        0, unknown_5,
+                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -211,7 +221,15 @@ class WriteTxnMarkersRequest(Message, gc=False):
                 for item in markers:
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out.append(_write_qhtB(item.producer_id, item.producer_epoch, item.transaction_result, topics_size) if topics_size < 128 else _write_qht(item.producer_id, item.producer_epoch, item.transaction_result) + uvarint(topics_size))
+                    out.append(
+                        _write_qhtB(
+                            item.producer_id, item.producer_epoch, item.transaction_result, topics_size,
+                        )
+                        if topics_size < 128
+                        else _write_qht(
+                            item.producer_id, item.producer_epoch, item.transaction_result,
+                        ) + uvarint(topics_size)
+                    )
                     for item_2 in topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
@@ -220,7 +238,13 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes) if partition_indexes_size < SHORT else write_long_array(partition_indexes, "i"), SIZES[tags], section)
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            _write_array_i[partition_indexes_size](partition_indexes_size, *partition_indexes)
+                            if partition_indexes_size < SHORT
+                            else write_long_array(partition_indexes, "i"),
+                            SIZES[tags], section,
+                        )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)
@@ -237,7 +261,16 @@ class WriteTxnMarkersRequest(Message, gc=False):
                 for item_3 in markers_2:
                     topics_2 = item_3.topics
                     topics_size_2 = len(topics_2) + 1
-                    out.append(_write_qhtB(item_3.producer_id, item_3.producer_epoch, item_3.transaction_result, topics_size_2) if topics_size_2 < 128 else _write_qht(item_3.producer_id, item_3.producer_epoch, item_3.transaction_result) + uvarint(topics_size_2))
+                    out.append(
+                        _write_qhtB(
+                            item_3.producer_id, item_3.producer_epoch, item_3.transaction_result,
+                            topics_size_2,
+                        )
+                        if topics_size_2 < 128
+                        else _write_qht(
+                            item_3.producer_id, item_3.producer_epoch, item_3.transaction_result,
+                        ) + uvarint(topics_size_2)
+                    )
                     for item_4 in topics_2:
                         name_raw_2 = item_4.name.encode()
                         name_size_2 = len(name_raw_2) + 1
@@ -246,7 +279,15 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
-                        out += (SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2, _write_array_i[partition_indexes_size_2](partition_indexes_size_2, *partition_indexes_2) if partition_indexes_size_2 < SHORT else write_long_array(partition_indexes_2, "i"), SIZES[tags_4], section_4)
+                        out += (
+                            SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
+                            _write_array_i[partition_indexes_size_2](
+                                partition_indexes_size_2, *partition_indexes_2,
+                            )
+                            if partition_indexes_size_2 < SHORT
+                            else write_long_array(partition_indexes_2, "i"),
+                            SIZES[tags_4], section_4,
+                        )
                     tags_5, section_5 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)

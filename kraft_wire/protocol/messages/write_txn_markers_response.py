@@ -42,7 +42,10 @@ class WritableTxnMarkerTopicResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('name', 'name', 'string', (1, 2), flexible_from=1),
-        Field('partitions', 'partitions', 'struct', (1, 2), array=True, struct=WritableTxnMarkerPartitionResult, flexible_from=1),
+        Field(
+            'partitions', 'partitions', 'struct', (1, 2), array=True, struct=WritableTxnMarkerPartitionResult,
+            flexible_from=1,
+        ),
     )
 
     name: str = ''
@@ -58,7 +61,10 @@ class WritableTxnMarkerResult(Structure, gc=False):
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field('producer_id', 'producerId', 'int64', (1, 2), flexible_from=1),
-        Field('topics', 'topics', 'struct', (1, 2), array=True, struct=WritableTxnMarkerTopicResult, flexible_from=1),
+        Field(
+            'topics', 'topics', 'struct', (1, 2), array=True, struct=WritableTxnMarkerTopicResult,
+            flexible_from=1,
+        ),
     )
 
     producer_id: int = 0
@@ -78,7 +84,10 @@ class WriteTxnMarkersResponse(Message, gc=False):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int] = 1
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field('markers', 'markers', 'struct', (1, 2), array=True, struct=WritableTxnMarkerResult, flexible_from=1),
+        Field(
+            'markers', 'markers', 'struct', (1, 2), array=True, struct=WritableTxnMarkerResult,
+            flexible_from=1,
+        ),
     )
 
     markers: list[WritableTxnMarkerResult] = []
@@ -130,7 +139,9 @@ class WriteTxnMarkersResponse(Message, gc=False):
                                 unknown, pos = read_unknown_tags(data, pos + 7, tags)
                                 pos -= 7
                             pos += 7
-                            partitions.append(WritableTxnMarkerPartitionResult(partition_index, error_code, unknown))
+                            partitions.append(WritableTxnMarkerPartitionResult(
+                                partition_index, error_code, unknown,
+                            ))
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -165,13 +176,20 @@ class WriteTxnMarkersResponse(Message, gc=False):
                 for item in markers:
                     topics = item.topics
                     topics_size = len(topics) + 1
-                    out.append(_write_qB(item.producer_id, topics_size) if topics_size < 128 else _write_q(item.producer_id) + uvarint(topics_size))
+                    out.append(
+                        _write_qB(item.producer_id, topics_size)
+                        if topics_size < 128
+                        else _write_q(item.producer_id) + uvarint(topics_size)
+                    )
                     for item_2 in topics:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
                         partitions = item_2.partitions
                         partitions_size = len(partitions) + 1
-                        out += (SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw, SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size))
+                        out += (
+                            SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
+                            SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
+                        )
                         for item_3 in partitions:
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:

@@ -1,0 +1,99 @@
+"""Fold long lines of generated Python at commas and ``or``, so that people can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codegen.code import INDENT
+
+LIMIT = 110
+_OPEN, _CLOSE = "([{", ")]}"
+
+
+def fold_lines(lines: list[str]) -> list[str]:
+    """The same program with no line that could be shorter than LIMIT but isn't."""
+    return [folded for line in lines for folded in fold(line)]
+
+
+def fold(line: str) -> list[str]:
+    """One logical line as one or more."""
+    text = line.lstrip()
+    if len(line) <= LIMIT or text.startswith(('"""', "#")):
+        return [line]
+    indent = line[: len(line) - len(text)]
+    if text.startswith("from "):
+        module, _, names = text.partition(" import ")
+        return [f"{module} import (", *_filled(INDENT, names.split(", ")), ")"]
+    if text.startswith(("if ", "elif ")) and text.endswith(":"):
+        return _fold_test(indent, text)
+    names, separator, rest = text.partition(" = ")
+    if separator and "(" not in names and len(indent + names) > LIMIT - len(" = ("):
+        return [f"{indent}(", *_filled(indent + INDENT, names.split(", ")), f"{indent}) = {rest}"]
+    return _fold_bracket(indent, text)
+
+
+def _fold_test(indent: str, text: str) -> list[str]:
+    word, _, test = text[:-1].partition(" ")
+    parts = _split(test, " or ")
+    inner = indent + INDENT
+    lines = [f"{inner}{'or ' if number else ''}{part}" for number, part in enumerate(parts)]
+    return [f"{indent}{word} (", *lines, f"{indent}):"]
+
+
+def _fold_bracket(indent: str, text: str) -> list[str]:
+    """Fold inside the first bracket that holds several things, or a choice."""
+    for start, end in _brackets(text):
+        parts = _split(text[start + 1 : end], ", ")
+        one = len(parts) == 1
+        if not one or len(_split(parts[0], " if ")) == 2:
+            rows = [indent + INDENT + parts[0]] if one else _filled(indent + INDENT, parts)
+            body = [line for row in rows for line in _fold_part(row, always=one)]
+            return [indent + text[: start + 1], *body, indent + text[end:]]
+    return [indent + text]
+
+
+def _fold_part(line: str, *, always: bool) -> list[str]:
+    """One thing inside brackets; a choice is folded at its test and its alternative."""
+    text = line.lstrip()
+    indent = line[: len(line) - len(text)]
+    chosen, _, rest = text.partition(" if ")
+    test, separator, other = rest.partition(" else ")
+    short = len(line) <= LIMIT and not always
+    if short or not separator or len(_split(text, " if ")) != 2:
+        return fold(line)
+    return [*fold(indent + chosen), f"{indent}if {test}", *fold(f"{indent}else {other}")]
+
+
+def _filled(indent: str, parts: list[str]) -> list[str]:
+    """The parts with commas behind them, as many on a line as fit."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 2 <= LIMIT:
+            lines[-1] += f" {part},"
+        else:
+            lines.append(f"{indent}{part},")
+    return lines
+
+
+def _brackets(text: str) -> Iterator[tuple[int, int]]:
+    """Where each opening bracket is, and the one that closes it."""
+    stack: list[int] = []
+    found = []
+    for position, character in enumerate(text):
+        if character in _OPEN:
+            stack.append(position)
+        elif character in _CLOSE:
+            found.append((stack.pop(), position))
+    yield from sorted(found)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Split where the separator is inside no bracket."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if not depth and text.startswith(separator, position):
+            parts.append(text[start:position])
+            start = position + len(separator)
+    parts.append(text[start:])
+    return parts
