@@ -88,7 +88,9 @@ class BrokerSessions:
         return not self._is_stale(session.last_contact_ms, now_ms)
 
     def forgive(self, pause_ms: int) -> None:
-        """This process itself stood still for so long: silence meanwhile is no broker's fault (KAFKA-15019)."""
+        """This process itself stood still for so long: silence meanwhile is no broker's fault
+        (KAFKA-15019).
+        """
         for session in self._sessions.values():
             if session.last_contact_ms is not None:
                 session.last_contact_ms += pause_ms
