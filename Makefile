@@ -61,6 +61,7 @@ $(VENV_STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q kraft_wire codegen
 	@touch $@
 
 kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP)
@@ -99,6 +100,7 @@ check: venv
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m codegen generate --check
+	$(BIN)/python -m codegen.config_facts generate --check
 
 format: venv
 	$(BIN)/ruff format .
