@@ -76,8 +76,6 @@ def _clean(quorum: Quorum) -> None:
     oldest, following = log.snapshots[0], log.snapshots[1]
     if not (_is_too_much(quorum) or _is_too_old(quorum, oldest)):
         return
-    if not log.start_offset < following.id.end_offset <= quorum.committed_offset:
-        return
     quorum.is_trimming = True
     forgotten = log.start_at(following.id)
     quorum.emit(TrimLog(log.start_offset))

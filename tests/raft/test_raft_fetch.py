@@ -286,6 +286,20 @@ def test_an_older_epoch_at_the_end_of_a_trimmed_epoch() -> None:
     assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (3, 20)
 
 
+def test_an_epoch_between_the_snapshot_and_the_first_that_the_log_knows() -> None:
+    """The snapshot ends with epoch 3, the log behind it begins with 5: epoch 4 is none of ours."""
+    node = LoneNode(
+        durable=DurableState(
+            election=election(-1, 4),
+            log_start_offset=12,
+            log_end_offset=12,
+            snapshots=[SnapshotInfo(SnapshotId(12, 3), 1000, 0)],
+        )
+    )
+    answer = only(node.answer_to(fetch(13, 4, epoch=5), 18))
+    assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (3, 12)
+
+
 # Waiting.
 
 

@@ -149,8 +149,18 @@ def test_whoever_has_no_id_is_not_counted(node: LoneNode) -> None:
 @pytest.mark.parametrize(("silent_ms", "known"), [(FIVE_MINUTES_MS - 1, 1), (FIVE_MINUTES_MS, 0)])
 def test_observers_are_forgotten_after_five_minutes(node: LoneNode, silent_ms: int, known: int) -> None:
     node.ask(fetch(4, 1, epoch=1, replica=7), 18)
-    node.pass_ms(silent_ms)
+    node.now = Now(node.now.monotonic_ms + silent_ms, node.now.wall_ms + silent_ms)
     assert len(describe(node).observers) == known
+
+
+def test_observers_are_forgotten_also_when_nobody_asks(node: LoneNode) -> None:
+    leadership = node.core._quorum.leadership
+    assert leadership is not None
+    node.ask(fetch(4, 1, epoch=1, replica=7), 18)
+    node.pass_ms(FIVE_MINUTES_MS - 1)
+    assert len(leadership.observers) == 1
+    node.pass_ms(60_000)
+    assert len(leadership.observers) == 0
 
 
 def test_a_wall_clock_that_jumps_makes_nobody_silent(node: LoneNode) -> None:

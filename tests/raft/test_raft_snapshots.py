@@ -31,6 +31,7 @@ from kraft_wire.raft.config import DurableState, SnapshotInfo
 from kraft_wire.raft.effects import DeleteSnapshot, Effect, ReplySnapshotBytes, TrimLog
 from kraft_wire.raft.errors import InvariantViolated
 from kraft_wire.raft.events import LogTrimmed, Now, ShutDown, SnapshotWritten
+from kraft_wire.raft.log_state import LogState
 from kraft_wire.raft.voters import VoterSet
 
 MINUTE_MS = 60_000
@@ -98,6 +99,29 @@ def test_a_snapshot_below_the_log_start_is_deleted_again() -> None:
     late = SnapshotId(start - 1, 1)
     assert node.step(SnapshotWritten(late, 100, 0)) == [DeleteSnapshot(late)]
     assert node.core.latest_snapshot != late
+
+
+def test_what_a_snapshot_covers_is_forgotten() -> None:
+    node = LoneNode(config(static=VoterSet()), formatted_standalone())
+    node.flush()
+    node.write_snapshot()
+    node.restart(config(static=VoterSet(), endpoints=(("CONTROLLER", "moved.example", 9093),)))
+    node.flush()
+    history, log = node.core._quorum.history, node.core._quorum.log
+    assert history.voters_at(3) != history.voters_at(5)
+    assert [entry.epoch for entry in log.epochs.entries] == [2]
+    node.write_snapshot()
+    assert history.voters_at(3) is None
+    assert history.voters_at(5) == node.core.voters
+
+
+def test_the_epochs_of_a_trimmed_log() -> None:
+    log = LogState(DurableState(log_end_offset=20, epochs=EpochCache([(1, 0), (3, 10)])))
+    log.add_snapshot(SnapshotInfo(SnapshotId(5, 1), 1, 0))
+    log.add_snapshot(SnapshotInfo(SnapshotId(12, 3), 1, 0))
+    assert log.start_at(SnapshotId(12, 3)) == [SnapshotId(5, 1)]
+    assert log.epochs == EpochCache([(3, 12)])
+    assert (log.start_offset, log.earliest_snapshot) == (12, SnapshotId(12, 3))
 
 
 def test_the_epoch_at_an_offset() -> None:
