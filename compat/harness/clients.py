@@ -1,24 +1,15 @@
-"""confluent-kafka (librdkafka as PyPI ships it): admin, produce, consume, what brokers say of partitions."""
+"""confluent-kafka (librdkafka as PyPI ships it): admin, produce, consume."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compat.harness.processes import ProcessFailed
 from compat.harness.waiting import wait_until
-
-
-class PartitionView(msgspec.Struct, frozen=True):
-    """A partition as a broker's Metadata response shows it; ``leader`` -1 is none."""
-
-    leader: int
-    replicas: tuple[int, ...]
-    isr: frozenset[int]
 
 
 def admin(addresses: str) -> AdminClient:
@@ -47,41 +38,6 @@ def create_topic_on(client: AdminClient, name: str, assignments: Sequence[Sequen
 
 def delete_topic(client: AdminClient, name: str) -> None:
     client.delete_topics([name], operation_timeout=30)[name].result(30)
-
-
-def partitions(client: AdminClient, topic: str) -> dict[int, PartitionView]:
-    """Partition index -> what a broker says now; empty where the topic is unknown."""
-    listed = client.list_topics(topic, timeout=10).topics[topic]
-    if listed.error is not None:
-        return {}
-    return {
-        index: PartitionView(partition.leader, tuple(partition.replicas), frozenset(partition.isrs))
-        for index, partition in listed.partitions.items()
-    }
-
-
-def live_brokers(client: AdminClient) -> set[int]:
-    """The brokers that are not fenced."""
-    return set(client.list_topics(timeout=10).brokers)
-
-
-def topics(client: AdminClient) -> set[str]:
-    return set(client.list_topics(timeout=10).topics)
-
-
-def wait_for_isr(client: AdminClient, topic: str, isr: Iterable[int], timeout_s: float = 30.0) -> None:
-    """Wait until every partition of the topic has a leader and exactly this ISR."""
-    expected = frozenset(isr)
-
-    def settled() -> bool:
-        views = partitions(client, topic).values()
-        return bool(views) and all(view.isr == expected and view.leader in expected for view in views)
-
-    wait_until(settled, f"{topic} to have ISR {sorted(expected)}", timeout_s)
-
-
-def wait_for_absence(client: AdminClient, topic: str, timeout_s: float = 30.0) -> None:
-    wait_until(lambda: topic not in topics(client), f"{topic} to be gone", timeout_s)
 
 
 def produce(addresses: str, topic: str, values: Iterable[bytes], *, idempotent: bool = False) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from confluent_kafka.admin import AdminClient
 
-from compat.harness import clients
+from compat.harness import clients, views
 from compat.harness.jars import KafkaJars, find_jars
 from compat.harness.nodes import JvmBroker, JvmController, OurController
 from compat.harness.processes import Workspace
@@ -50,7 +50,7 @@ class Cluster:
         self.controller_properties = controller_properties
         self.controller = make_controller(workspace, tools, controller_kind, controller_properties)
         self.brokers: dict[int, JvmBroker] = {}
-        self.clients: dict[str, AdminClient] = {}
+        self._admin: AdminClient | None = None
 
     def format_controller(self) -> None:
         self.controller.format(self.cluster_id, "--standalone", *release_options(self.broker_jars))
@@ -78,9 +78,7 @@ class Cluster:
         self.controller.wait_until_ready()
         for broker in self.brokers.values():
             broker.wait_until_ready()
-        wait_until(
-            lambda: clients.live_brokers(self.admin()) == set(self.brokers), "all brokers in the metadata"
-        )
+        self.wait_for_brokers(self.brokers)
 
     def hand_over(self, to: ControllerKind) -> None:
         """Stop the controller and start one of the other kind in its place, on its folder."""
@@ -93,15 +91,34 @@ class Cluster:
         self.controller.wait_until_ready()
 
     @property
+    def running(self) -> list[JvmBroker]:
+        return [broker for broker in self.brokers.values() if broker.running_process.running]
+
+    def wait_for_brokers(self, broker_ids: Iterable[int]) -> None:
+        """Wait until every running broker sees these brokers unfenced, and no other."""
+        expected = set(broker_ids)
+        wait_until(
+            lambda: all(views.live_brokers(broker) == expected for broker in self.running),
+            f"brokers {sorted(expected)} to be the unfenced ones",
+        )
+
+    def wait_for_isr(self, topic: str, isr: Iterable[int]) -> None:
+        """Wait until every running broker sees every partition of the topic with exactly this ISR."""
+        views.wait_for_isr(self.running, topic, isr)
+
+    def wait_for_absence(self, topic: str) -> None:
+        """Wait until no running broker knows the topic."""
+        views.wait_for_absence(self.running, topic)
+
+    @property
     def bootstrap(self) -> str:
         return ",".join(broker.address for broker in self.brokers.values())
 
-    def admin(self, *broker_ids: int) -> AdminClient:
-        """An admin client that bootstraps from these brokers (all, when none is named)."""
-        addresses = ",".join(self.brokers[broker_id].address for broker_id in broker_ids) or self.bootstrap
-        if addresses not in self.clients:
-            self.clients[addresses] = clients.admin(addresses)
-        return self.clients[addresses]
+    def admin(self) -> AdminClient:
+        """A client for requests that any broker passes on to the controller."""
+        if self._admin is None:
+            self._admin = clients.admin(self.bootstrap)
+        return self._admin
 
 
 def make_controller(

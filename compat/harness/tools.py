@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 
 from compat.harness.jars import TOOLS_VERSION, find_jars
 from compat.harness.tool_server import ToolResult, ToolServer, ToolTimeout
+from compat.harness.waiting import wait_until
 
 SHELL = "org.apache.kafka.shell.MetadataShell"
 SHELL_TIMEOUT_S = 10.0
@@ -79,7 +80,7 @@ class KafkaTools:
         return parse_records(self.dump_log(*files).stdout)
 
     def metadata_shell(self, file: Path, *command: str) -> ToolResult:
-        """One command of the metadata shell on a segment or snapshot; checked.
+        """One command of the metadata shell on a segment or snapshot; checked. Use ``wait_for_shell``.
 
         It gets several tries: the shell waits forever where its loader has applied the only batch of records
         before its reader has seen that no other comes (MetadataLoader counts an offset as applied when it
@@ -92,6 +93,17 @@ class KafkaTools:
             except ToolTimeout:
                 continue
         return self.run(SHELL, arguments, SHELL_TIMEOUT_S).check()
+
+    def wait_for_shell(self, file: Path, *command: str, expected: Callable[[str], bool]) -> ToolResult:
+        """The shell's answer once it is as expected: it may answer before it has read all of a file."""
+        answers: list[ToolResult] = []
+
+        def answered() -> bool:
+            answers.append(self.metadata_shell(file, *command))
+            return expected(answers[-1].stdout)
+
+        wait_until(answered, f"the metadata shell's answer to {command} on {file.name}")
+        return answers[-1]
 
     def _admin(self, tool: str, bootstrap: str, *options: str) -> str:
         arguments = ["--bootstrap-server", bootstrap, *options]

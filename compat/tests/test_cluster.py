@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from compat.conftest import make_workspace
-from compat.harness import clients, kcat
+from compat.harness import clients, kcat, views
 from compat.harness.cluster import Cluster, ControllerKind
 from compat.harness.nodes import run_command
 from compat.harness.tool_server import ToolServer
@@ -83,17 +83,17 @@ def test_brokers_register_fenced_and_are_unfenced(cluster: Cluster, records: Rec
         record for record in records("BROKER_REGISTRATION_CHANGE_RECORD") if record.concerns(fenced=-1)
     ]
     assert {record.data["brokerId"] for record in unfencings} == BROKERS
-    assert clients.live_brokers(cluster.admin()) == BROKERS
+    cluster.wait_for_brokers(BROKERS)
 
 
 def test_a_topic_has_its_replicas_on_two_brokers(cluster: Cluster, records: Records) -> None:
     clients.create_topic(cluster.admin(), "pairs", partitions=4, replicas=2)
-    clients.wait_for_isr(cluster.admin(), "pairs", BROKERS)
+    cluster.wait_for_isr("pairs", BROKERS)
 
-    views = clients.partitions(cluster.admin(), "pairs")
-    assert set(views) == {0, 1, 2, 3}
-    assert all(set(view.replicas) == BROKERS for view in views.values())
-    assert {view.leader for view in views.values()} == BROKERS, "leaders are spread"
+    described = views.partitions(cluster.brokers[1], "pairs")
+    assert set(described) == {0, 1, 2, 3}
+    assert all(set(partition.replicas) == BROKERS for partition in described.values())
+    assert views.leaders(cluster.brokers[1], "pairs") == BROKERS, "leaders are spread"
     assert "pairs" in [record.data["name"] for record in records("TOPIC_RECORD")]
 
 
@@ -148,10 +148,10 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
 ) -> None:
     topic = f"kept-over-{stop_signal.name.lower()}"
     clients.create_topic(cluster.admin(), topic, 2, 2, config={"retention.ms": "7200000"})
-    clients.wait_for_isr(cluster.admin(), topic, BROKERS)
+    cluster.wait_for_isr(topic, BROKERS)
     registrations = records("REGISTER_BROKER_RECORD")
     status_changes = records("BROKER_REGISTRATION_CHANGE_RECORD")
-    topics = clients.topics(cluster.admin())
+    topics = views.topics(cluster.brokers[1])
 
     if stop_signal == signal.SIGTERM:
         cluster.controller.stop()
@@ -164,24 +164,23 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
         clients.create_topic(cluster.admin(), topic, 2, 2)
     assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
     clients.create_topic(cluster.admin(), f"{topic}-and-after", 2, 2)
-    clients.wait_for_isr(cluster.admin(), f"{topic}-and-after", BROKERS)
+    cluster.wait_for_isr(f"{topic}-and-after", BROKERS)
     _produce_for(cluster, topic, SESSION_TIMEOUT_S * 1.5)
     assert records("REGISTER_BROKER_RECORD") == registrations, "no broker registered again"
     assert records("BROKER_REGISTRATION_CHANGE_RECORD") == status_changes, "no broker was fenced meanwhile"
-    assert clients.topics(cluster.admin()) == topics | {f"{topic}-and-after"}
+    assert views.topics(cluster.brokers[1]) == topics | {f"{topic}-and-after"}
 
 
 def test_a_killed_broker_is_fenced_and_comes_back_into_the_isr(cluster: Cluster, records: Records) -> None:
     clients.create_topic_on(cluster.admin(), "survives", [[1, 2], [2, 1]])
-    clients.wait_for_isr(cluster.admin(), "survives", BROKERS)
+    cluster.wait_for_isr("survives", BROKERS)
     before = [b"before %d" % n for n in range(1000)]
     clients.produce(cluster.bootstrap, "survives", before)
 
     cluster.brokers[1].kill()
-    survivor = cluster.admin(2)
-    wait_until(lambda: clients.live_brokers(survivor) == {2}, "broker 1 to be fenced", 20)
-    clients.wait_for_isr(survivor, "survives", {2})
-    assert {view.leader for view in clients.partitions(survivor, "survives").values()} == {2}
+    cluster.wait_for_brokers({2})
+    cluster.wait_for_isr("survives", {2})
+    assert views.leaders(cluster.brokers[2], "survives") == {2}
     assert any(
         record.concerns(brokerId=1, fenced=1) for record in records("BROKER_REGISTRATION_CHANGE_RECORD")
     )
@@ -190,14 +189,14 @@ def test_a_killed_broker_is_fenced_and_comes_back_into_the_isr(cluster: Cluster,
 
     cluster.brokers[1].start()
     cluster.brokers[1].wait_until_ready()
-    clients.wait_for_isr(survivor, "survives", BROKERS)
+    cluster.wait_for_isr("survives", BROKERS)
     consumed = clients.consume(cluster.brokers[1].address, "survives", 2)
     assert sorted(consumed) == sorted(before + meanwhile)
 
 
 def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, records: Records) -> None:
     clients.create_topic_on(cluster.admin(), "steady", [[1, 2], [2, 1]])
-    clients.wait_for_isr(cluster.admin(), "steady", BROKERS)
+    cluster.wait_for_isr("steady", BROKERS)
     topic_id = _topic_id(records, "steady")
     broker = cluster.brokers[2]
 
@@ -217,27 +216,25 @@ def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, 
     changes = [record for record in records("PARTITION_CHANGE_RECORD") if record.concerns(topicId=topic_id)]
     assert changes
     assert not any(record.concerns(leader=-1) for record in changes), "a partition was offline"
-    remaining = cluster.admin(1)
-    assert {view.leader for view in clients.partitions(remaining, "steady").values()} == {1}
+    cluster.wait_for_isr("steady", {1})
     assert len(clients.consume(cluster.brokers[1].address, "steady", 2)) == produced
 
     broker.start()
     broker.wait_until_ready()
-    clients.wait_for_isr(remaining, "steady", BROKERS)
-    wait_until(lambda: clients.live_brokers(remaining) == BROKERS, "broker 2 in the metadata")
+    cluster.wait_for_isr("steady", BROKERS)
+    cluster.wait_for_brokers(BROKERS)
 
 
 def test_a_deleted_topic_can_be_created_again(cluster: Cluster, records: Records) -> None:
     clients.create_topic(cluster.admin(), "phoenix", 2, 2)
-    clients.wait_for_isr(cluster.admin(), "phoenix", BROKERS)
+    cluster.wait_for_isr("phoenix", BROKERS)
     first_id = _topic_id(records, "phoenix")
     clients.produce(cluster.bootstrap, "phoenix", [b"old %d" % n for n in range(100)])
 
     clients.delete_topic(cluster.admin(), "phoenix")
-    for broker_id in BROKERS:
-        clients.wait_for_absence(cluster.admin(broker_id), "phoenix")
+    cluster.wait_for_absence("phoenix")
     clients.create_topic(cluster.admin(), "phoenix", 2, 2)
-    clients.wait_for_isr(cluster.admin(), "phoenix", BROKERS)
+    cluster.wait_for_isr("phoenix", BROKERS)
 
     second_id = _topic_id(records, "phoenix")
     assert second_id != first_id
@@ -253,7 +250,7 @@ def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: Ka
     bootstrap = cluster.bootstrap
     tools.topics(bootstrap, "--create", "--topic", "tooled", "--replica-assignment", "1:2,2:1")
     tools.topics(bootstrap, "--alter", "--topic", "tooled", "--partitions", "4")
-    clients.wait_for_isr(cluster.admin(), "tooled", BROKERS)
+    cluster.wait_for_isr("tooled", BROKERS)
     described = tools.topics(bootstrap, "--describe", "--topic", "tooled")
     assert "PartitionCount: 4" in described and "ReplicationFactor: 2" in described
 
@@ -278,16 +275,14 @@ def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: Ka
 
 def test_leadership_returns_to_the_preferred_replica(cluster: Cluster, tools: KafkaTools) -> None:
     clients.create_topic_on(cluster.admin(), "preferred", [[2, 1]])
-    clients.wait_for_isr(cluster.admin(), "preferred", BROKERS)
+    cluster.wait_for_isr("preferred", BROKERS)
     cluster.brokers[2].restart()
-    clients.wait_for_isr(cluster.admin(1), "preferred", BROKERS)
-    assert clients.partitions(cluster.admin(1), "preferred")[0].leader == 1
+    cluster.wait_for_isr("preferred", BROKERS)
+    assert views.leaders(cluster.brokers[1], "preferred") == {1}
 
     options = ("--election-type", "preferred", "--topic", "preferred", "--partition", "0")
     tools.leader_election(cluster.bootstrap, *options)
-    wait_until(
-        lambda: clients.partitions(cluster.admin(1), "preferred")[0].leader == 2, "broker 2 to lead again"
-    )
+    wait_until(lambda: views.leaders(cluster.brokers[1], "preferred") == {2}, "broker 2 to lead again")
 
 
 def test_our_dump_of_the_log_is_kafkas(cluster: Cluster, tools: KafkaTools, tmp_path: Path) -> None:

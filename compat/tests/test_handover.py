@@ -44,7 +44,7 @@ def test_a_folder_changes_hands_with_nothing_lost(
 
 def _work(cluster: Cluster, tools: KafkaTools, topic: str) -> None:
     clients.create_topic(cluster.admin(), topic, 2, 2)
-    clients.wait_for_isr(cluster.admin(), topic, cluster.brokers)
+    cluster.wait_for_isr(topic, cluster.brokers)
     clients.produce(cluster.bootstrap, topic, [b"%d" % n for n in range(500)], idempotent=True)
     tools.configs(cluster.bootstrap, "--alter", *ENTITY, topic, "--add-config", "retention.ms=7200000")
     clients.create_topic(cluster.admin(), f"{topic}-doomed", 1, 1)
@@ -57,11 +57,11 @@ def _everything_is_there(cluster: Cluster, tools: KafkaTools, turn_count: int) -
         with pytest.raises(KafkaException) as refused:
             clients.create_topic(cluster.admin(), topic, 1, 1)
         assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
-        clients.wait_for_isr(cluster.admin(), topic, cluster.brokers)
+        cluster.wait_for_isr(topic, cluster.brokers)
         assert len(clients.consume(cluster.bootstrap, topic, 2)) == 500
         described = tools.configs(cluster.bootstrap, "--describe", *ENTITY, topic)
         assert "retention.ms=7200000" in described
-        clients.wait_for_absence(cluster.admin(), f"{topic}-doomed")
+        cluster.wait_for_absence(f"{topic}-doomed")
 
 
 def _log_bytes(cluster: Cluster) -> bytes:

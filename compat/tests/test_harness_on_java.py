@@ -34,8 +34,12 @@ def test_a_java_cluster_serves_kcat_confluent_and_tools(workspace: Workspace, to
 
     cluster.brokers[1].stop()
     cluster.controller.stop()
-    image = tools.metadata_shell(segments(cluster.controller.data_folder)[0], "ls", "/image/topics/byName")
-    assert "greetings" in image.stdout.split()
+    tools.wait_for_shell(
+        segments(cluster.controller.data_folder)[0],
+        "ls",
+        "/image/topics/byName",
+        expected=lambda printed: "greetings" in printed.split(),
+    )
 
 
 def test_a_tool_that_fails_says_why(tool_server: ToolServer, tools: KafkaTools, tmp_path: Path) -> None:
