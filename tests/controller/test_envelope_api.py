@@ -14,16 +14,16 @@ from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import create_topics_response as create_topics
 from kraft_wire.protocol.messages import describe_quorum_response as quorum
 from kraft_wire.protocol.messages import elect_leaders_response as elect_leaders
+from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.describe_quorum_request import DescribeQuorumRequest
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
-from kraft_wire.protocol.messages.vote_request import VoteRequest
 
 CREATE_TOPICS = 19
 ELECT_LEADERS = 43
-VOTE = 52
+BROKER_HEARTBEAT = 63
 DESCRIBE_QUORUM = 55
 ALICE = Principal("User", "alice", token_authenticated=True)
 
@@ -88,7 +88,7 @@ def test_an_address_of_another_length(address: bytes) -> None:
 
 
 def test_an_api_that_is_not_forwardable() -> None:
-    assert refusal(sealed(VOTE, 0, VoteRequest())) is ErrorCode.INVALID_REQUEST
+    assert refusal(sealed(BROKER_HEARTBEAT, 0, BrokerHeartbeatRequest())) is ErrorCode.INVALID_REQUEST
 
 
 def _with_header(api_key: int, version: int) -> bytes:

@@ -36,7 +36,7 @@ from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsRespon
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
 from kraft_wire.raft.effects import LostLeadership
-from kraft_wire.raft.events import RequestAbandoned, SnapshotWritten
+from kraft_wire.raft.events import RequestAbandoned, RpcRequest, SnapshotWritten
 
 
 def _register(broker_id: int = 1) -> registration.BrokerRegistrationRequest:
@@ -87,13 +87,18 @@ def _consume(offset: int, max_wait_ms: int = 500) -> FetchRequest:
     )
 
 
-def _vote(epoch: int) -> VoteRequest:
+def _lose_leadership(controller: LoneController) -> None:
     """Somebody who isn't a voter wants to be leader of a higher epoch."""
     partition = PartitionData(
-        replica_epoch=epoch, replica_id=99, voter_directory_id=uuid(1), last_offset_epoch=0, last_offset=0
+        replica_epoch=controller.node.core.epoch + 1,
+        replica_id=99,
+        voter_directory_id=uuid(1),
+        last_offset_epoch=0,
+        last_offset=0,
     )
     topics = [TopicData(topic_name=CLUSTER_METADATA, partitions=[partition])]
-    return VoteRequest(cluster_id=CLUSTER_ID, voter_id=NODE_ID, topics=topics)
+    vote = VoteRequest(cluster_id=CLUSTER_ID, voter_id=NODE_ID, topics=topics)
+    controller.step(RpcRequest("vote", vote, 2, LISTENER))
 
 
 def test_a_node_is_active_only_when_its_first_record_is_committed() -> None:
@@ -175,7 +180,7 @@ def test_lost_leadership_undoes_what_is_not_committed_and_says_so() -> None:
     controller = _with_broker()
     committed = fingerprint(controller.state.metadata)
     controller.ask("create", _create_topic("a"), 7)
-    controller.ask("vote", _vote(epoch=controller.node.core.epoch + 1), 2)
+    _lose_leadership(controller)
     answer = controller.answer("create", CreateTopicsResponse).topics[0]
     assert answer.error_code == ErrorCode.NOT_CONTROLLER
     assert any(isinstance(effect, LostLeadership) for effect in controller.effects)
@@ -186,7 +191,7 @@ def test_a_lone_voter_that_lost_its_leadership_leads_again_and_keeps_the_log() -
     controller = _with_broker()
     controller.ask("create", _create_topic("a"), 7)
     epoch = controller.node.core.epoch
-    controller.ask("vote", _vote(epoch=epoch + 1), 2)
+    _lose_leadership(controller)
     controller.flush()
     assert controller.node.is_active
     assert controller.node.core.epoch > epoch + 1
