@@ -47,8 +47,7 @@ async def _serve(config: ServerConfig, store: Store) -> None:
                 for listener in bound:
                     accepting.start_soon(acceptor.serve, listener)
                 log.info("stopping", signal=signal.Signals(await anext(signals)).name)
-                await owner.flush()
-                owner.shut_down()
+                await owner.stop()
                 await acceptor.drain()
                 accepting.cancel_scope.cancel()
             nursery.cancel_scope.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from itertools import groupby
 from typing import cast
@@ -43,6 +44,7 @@ from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.store import Store
 
 READ_BYTES = 4 * 1024 * 1024
+STOP_SECONDS = 5.0
 
 log = get_logger(__name__)
 
@@ -65,7 +67,8 @@ class NodeOwner:
         self._deadline_moved = trio.Event()
         self._armed_deadline_ms: int | None = None
         self._nursery: trio.Nursery | None = None
-        self.activated = trio.Event()
+        self._ready_to_stop = trio.Event()
+        self._events: deque[NodeEvent] = deque()
 
     def submit(self, request: ApiRequest) -> None:
         """A connection has a whole request."""
@@ -85,17 +88,24 @@ class NodeOwner:
             nursery.start_soon(self._keep_time)
             self._step(Start())
 
-    def shut_down(self) -> None:
-        """Hand over, if there is anybody to hand over to."""
+    async def stop(self) -> None:
+        """Hand over, if there is anybody to hand over to; everything that was appended is committed first."""
         self._step(ShutDown())
-
-    async def flush(self) -> None:
-        """Wait until all that was appended is on stable storage, and let its responses go."""
-        end_offset = await trio.to_thread.run_sync(self._store.log.flush)
-        self._step(Flushed(end_offset))
+        with trio.move_on_after(STOP_SECONDS):
+            await self._ready_to_stop.wait()
 
     def _step(self, event: NodeEvent) -> None:
-        effects = self._node.step(event, read_clocks())
+        """Feed the node; what its effects bring about at once is fed after all of them are executed."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            self._execute_all(self._node.step(self._events[0], read_clocks()))
+            self._events.popleft()
+        if self._node.next_deadline_ms() != self._armed_deadline_ms:
+            self._deadline_moved.set()
+
+    def _execute_all(self, effects: list[NodeEffect]) -> None:
         # A run of appends becomes one write.
         for kind, run in groupby(effects, key=type):
             if kind is raft_effects.AppendBatch:
@@ -103,8 +113,6 @@ class NodeOwner:
             else:
                 for effect in run:
                     self._execute(effect)
-        if self._node.next_deadline_ms() != self._armed_deadline_ms:
-            self._deadline_moved.set()
 
     def _append(self, appends: Iterable[raft_effects.AppendBatch]) -> None:
         self._store.log.append([append.data for append in appends])
@@ -145,7 +153,8 @@ class NodeOwner:
                 log.warning("lost leadership", epoch=epoch, leader_id=leader_id)
             case Activated(epoch):
                 log.info("active controller", epoch=epoch)
-                self.activated.set()
+            case raft_effects.ReadyToStop():
+                self._ready_to_stop.set()
             case HandlerFailed(api_key, version, error):
                 log.error("a request failed by a defect", api=api_name(api_key), version=version, error=error)
 
@@ -179,7 +188,8 @@ class NodeOwner:
         while True:
             await self._flush_wanted.wait()
             self._flush_wanted = trio.Event()
-            await self.flush()
+            end_offset = await trio.to_thread.run_sync(self._store.log.flush)
+            self._step(Flushed(end_offset))
 
     async def _keep_time(self) -> None:
         while True:

@@ -34,6 +34,7 @@ class Peer:
         self.submitted: list[ApiRequest] = []
         self.abandoned: list[Slot] = []
         self._frames = FrameReader(1 << 20)
+        self._over = trio.Event()
 
     async def send(self, correlation_id: int, message: Message, version: int) -> None:
         await self.stream.send_all(
@@ -57,13 +58,18 @@ class Peer:
             self._frames.feed(data)
         return decode_response(api_key, version, whole)
 
+    async def serve(self, connection: Connection) -> None:
+        await connection.run()
+        self._over.set()
+
     async def is_closed(self) -> bool:
-        """Wait for the server to close; what it still sends is dropped."""
+        """Wait for the server's end to be over; what it still sends is dropped."""
         try:
             while await self.stream.receive_some():
                 pass
         except trio.BrokenResourceError:
             pass
+        await self._over.wait()
         return True
 
 
@@ -82,7 +88,7 @@ async def connected(max_idle_ms: int = 60_000) -> AsyncIterator[Peer]:
         server = await listener.accept()
         limits = Limits(MAX_FRAME_BYTES, max_idle_ms)
         connection = Connection(server, "CONTROLLER", limits, peer.submitted.append, peer.abandoned.append)
-        nursery.start_soon(connection.run)
+        nursery.start_soon(peer.serve, connection)
         with trio.fail_after(20):
             async with client:
                 yield peer
