@@ -15,9 +15,11 @@ from contextlib import contextmanager
 
 from codegen.code import Function, Module
 from codegen.layout import ALWAYS, CODE_SIZES, STRUCT_CODES, Interval, intervals, mandatory_runs
+from codegen.model import INTEGER_RANGES
 from codegen.plan import FieldPlan, MessagePlan, StructPlan
 from codegen.versions import Versions
 
+NUMBERS = (*INTEGER_RANGES, "float64", "bool")
 RESERVED = (
     "cls",
     "data",
@@ -103,6 +105,15 @@ class _Decoder:
         elif self.offset:
             self.out.add(f"pos += {self.offset}")
         self.moved()
+
+    def advance(self, distance: str, more: int = 0) -> None:
+        """In one of several branches: move ``pos`` by the offset, by ``distance`` and by ``more``."""
+        constant = self.offset + more
+        if not distance:
+            distance = str(constant)
+        elif constant:
+            distance += f" + {constant}" if constant > 0 else f" - {-constant}"
+        self.out.add(f"pos {'+=' if self.base else '='} {distance}")
 
     def moved(self) -> None:
         """Code just added has set ``pos``."""
@@ -270,6 +281,10 @@ class _Decoder:
     def array(self, field: FieldPlan, name: str, null: str | None) -> str:
         compact = self.interval.is_compact(field)
         self.size("B" if compact else "i")
+        if compact and null is None and field.type.base in NUMBERS:
+            name = name or self.declared(field)
+            self.compact_numbers(name, STRUCT_CODES[field.type.base])
+            return name
         self.settle()
         name = name or self.declared(field)
         if null is None:
@@ -308,11 +323,17 @@ class _Decoder:
 
     def compact_numbers(self, name: str, code: str) -> None:
         width = CODE_SIZES[code]
-        with self.out.block(f"if 0 < size < {self.helper('SHORT')}"):
-            self.out.add(f"{name} = {self.module.array_reader(code)}[size](data, pos)")
-            self.out.add("pos += size - 1" if width == 1 else f"pos += {width} * size - {width}")
+        start = self.at()
+        # Empty arrays are common, and nothing is cheaper.
+        with self.out.block("if size == 1"):
+            self.out.add(f"{name} = ()")
+            self.advance("")
+        with self.out.block(f"elif 0 < size < {self.helper('SHORT')}"):
+            self.out.add(f"{name} = {self.module.array_reader(code)}[size](data, {start})")
+            self.advance("size" if width == 1 else f"{width} * size", -width)
         with self.out.block("else"):
-            self.out.add(f'{name}, pos = {self.helper("long_array")}(data, pos, size, "{code}")')
+            self.out.add(f'{name}, pos = {self.helper("long_array")}(data, {start}, size, "{code}")')
+        self.moved()
 
     def struct_array(self, field: FieldPlan, name: str, *, compact: bool) -> None:
         if compact:

@@ -10,7 +10,7 @@ import struct
 from typing import Any, Final, NoReturn
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
-from kraft_wire.protocol.schema import MAX_STRING_BYTES, Field, Structure, UnknownTags
+from kraft_wire.protocol.schema import MAX_STRING_BYTES, Field, Structure, UnknownTags, defaults_of
 from kraft_wire.protocol.text import encode_utf8
 from kraft_wire.protocol.varint import uvarint
 
@@ -43,7 +43,7 @@ class _Encoder:
 
     def structure(self, value: Structure) -> None:
         cls = type(value)
-        defaults = cls()
+        defaults = defaults_of(cls)
         tagged: list[Field] = []
         for field in cls.FIELDS:
             self.path.append(field.name)

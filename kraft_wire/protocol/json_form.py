@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from kraft_wire.protocol.careful_encode import is_default
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
-from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure
+from kraft_wire.protocol.schema import NO_VERSIONS, Field, Structure, defaults_of
 from kraft_wire.protocol.uuid import Uuid
 
 S = TypeVar("S", bound=Structure)
@@ -34,7 +34,7 @@ def structure_to_json(value: Structure, name: str, version: int) -> dict[str, An
     Raises EncodeError or UnsupportedVersion.
     """
     cls = type(value)
-    defaults = cls()
+    defaults = defaults_of(cls)
     node: dict[str, Any] = {}
     for field in cls.FIELDS:
         member = getattr(value, field.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar, Final
 
 import msgspec
@@ -55,3 +56,9 @@ class Structure(msgspec.Struct, gc=False):
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     FLEXIBLE_FROM: ClassVar[int] = NEVER
     """The first version with compact lengths and tagged fields; NEVER where there is none."""
+
+
+@cache
+def defaults_of(cls: type[Structure]) -> Structure:
+    """An untouched instance, to compare with; not to be changed."""
+    return cls()

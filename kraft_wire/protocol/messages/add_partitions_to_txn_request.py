@@ -151,13 +151,15 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                         else:
                             name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -205,13 +207,15 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                     else:
                         name_2, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:

@@ -124,7 +124,10 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         if size == 0:
                             replicas = None
                         else:
-                            if 0 < size < SHORT:
+                            if size == 1:
+                                replicas = ()
+                                pos += 0
+                            elif 0 < size < SHORT:
                                 replicas = _read_array_i[size](data, pos)
                                 pos += 4 * size - 4
                             else:
@@ -183,7 +186,10 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         if size == 0:
                             replicas_2 = None
                         else:
-                            if 0 < size < SHORT:
+                            if size == 1:
+                                replicas_2 = ()
+                                pos += 0
+                            elif 0 < size < SHORT:
                                 replicas_2 = _read_array_i[size](data, pos)
                                 pos += 4 * size - 4
                             else:

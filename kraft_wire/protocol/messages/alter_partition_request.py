@@ -201,13 +201,15 @@ class AlterPartitionRequest(Message, gc=False):
                     partitions_2 = []
                     for _ in rounds:
                         partition_index_2, leader_epoch_2, size = _read_iiB(data, pos)
-                        pos += 9
                         new_isr: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            new_isr = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            new_isr = ()
+                            pos += 9
+                        elif 0 < size < SHORT:
+                            new_isr = _read_array_i[size](data, pos + 9)
+                            pos += 4 * size + 5
                         else:
-                            new_isr, pos = long_array(data, pos, size, "i")
+                            new_isr, pos = long_array(data, pos + 9, size, "i")
                         leader_recovery_state_2, partition_epoch_2, tags = _read_biB(data, pos)
                         unknown_5: UnknownTags = ()
                         if tags:

@@ -128,13 +128,15 @@ class AlterPartitionResponse(Message, gc=False):
                     partitions = []
                     for _ in rounds:
                         partition_index, error_code_2, leader_id, leader_epoch, size = _read_ihiiB(data, pos)
-                        pos += 15
                         isr: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            isr = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            isr = ()
+                            pos += 15
+                        elif 0 < size < SHORT:
+                            isr = _read_array_i[size](data, pos + 15)
+                            pos += 4 * size + 11
                         else:
-                            isr, pos = long_array(data, pos, size, "i")
+                            isr, pos = long_array(data, pos + 15, size, "i")
                         leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
                         unknown: UnknownTags = ()
                         if tags:

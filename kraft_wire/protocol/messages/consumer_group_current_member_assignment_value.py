@@ -100,13 +100,15 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 assigned_partitions = []
                 for _ in rounds:
                     topic_id, size = _read_16sB(data, pos)
-                    pos += 17
                     partitions: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions = ()
+                        pos += 17
+                    elif 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos + 17)
+                        pos += 4 * size + 13
                     else:
-                        partitions, pos = long_array(data, pos, size, "i")
+                        partitions, pos = long_array(data, pos + 17, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs: tuple[int, ...] | None
@@ -127,7 +129,10 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -155,13 +160,15 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 partitions_pending_revocation = []
                 for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 17
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 17)
+                        pos += 4 * size + 13
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 17, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_2: tuple[int, ...] | None
@@ -182,7 +189,10 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_2 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_2 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_2 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:

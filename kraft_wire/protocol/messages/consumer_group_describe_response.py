@@ -312,13 +312,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else:
                                 topic_name, pos = long_string(data, pos + 17, size)
                             size = data[pos]
-                            pos += 1
                             partitions: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions, pos = long_array(data, pos, size, "i")
+                                partitions, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
@@ -351,13 +353,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else:
                                 topic_name_2, pos = long_string(data, pos + 17, size)
                             size = data[pos]
-                            pos += 1
                             partitions_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_2 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_2 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_2, pos = long_array(data, pos, size, "i")
+                                partitions_2, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_3: UnknownTags = ()
                             if tags:
@@ -529,13 +533,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else:
                                 topic_name_3, pos = long_string(data, pos + 17, size)
                             size = data[pos]
-                            pos += 1
                             partitions_3: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_3 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_3, pos = long_array(data, pos, size, "i")
+                                partitions_3, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_8: UnknownTags = ()
                             if tags:
@@ -568,13 +574,15 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             else:
                                 topic_name_4, pos = long_string(data, pos + 17, size)
                             size = data[pos]
-                            pos += 1
                             partitions_4: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_4 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_4, pos = long_array(data, pos, size, "i")
+                                partitions_4, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_10: UnknownTags = ()
                             if tags:

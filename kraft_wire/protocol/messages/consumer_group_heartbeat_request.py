@@ -183,13 +183,15 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     topic_partitions = []
                     for _ in rounds:
                         topic_id, size = _read_16sB(data, pos)
-                        pos += 17
                         partitions: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
                         else:
-                            partitions, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos + 17, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -278,13 +280,15 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     topic_partitions_2 = []
                     for _ in rounds:
                         topic_id_2, size = _read_16sB(data, pos)
-                        pos += 17
                         partitions_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
                         else:
-                            partitions_2, pos = long_array(data, pos, size, "i")
+                            partitions_2, pos = long_array(data, pos + 17, size, "i")
                         tags = data[pos]
                         unknown_3: UnknownTags = ()
                         if tags:

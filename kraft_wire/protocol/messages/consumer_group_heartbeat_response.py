@@ -141,13 +141,15 @@ class ConsumerGroupHeartbeatResponse(Message, gc=False):
                     topic_partitions = []
                     for _ in rounds:
                         topic_id, size = _read_16sB(data, pos)
-                        pos += 17
                         partitions: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
                         else:
-                            partitions, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos + 17, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

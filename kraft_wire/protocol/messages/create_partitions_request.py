@@ -128,13 +128,15 @@ class CreatePartitionsRequest(Message, gc=False):
                         assignments = []
                         for _ in rounds:
                             size = data[pos]
-                            pos += 1
                             broker_ids: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                broker_ids = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                broker_ids = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                broker_ids = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                broker_ids, pos = long_array(data, pos, size, "i")
+                                broker_ids, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:

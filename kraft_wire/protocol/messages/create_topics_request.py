@@ -153,13 +153,15 @@ class CreateTopicsRequest(Message, gc=False):
                     assignments = []
                     for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
-                        pos += 5
                         broker_ids: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            broker_ids = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            broker_ids = ()
+                            pos += 5
+                        elif 0 < size < SHORT:
+                            broker_ids = _read_array_i[size](data, pos + 5)
+                            pos += 4 * size + 1
                         else:
-                            broker_ids, pos = long_array(data, pos, size, "i")
+                            broker_ids, pos = long_array(data, pos + 5, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

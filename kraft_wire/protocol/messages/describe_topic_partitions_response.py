@@ -186,28 +186,35 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                     partitions = []
                     for _ in rounds:
                         error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
-                        pos += 15
                         replica_nodes: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            replica_nodes = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            replica_nodes = ()
+                            pos += 15
+                        elif 0 < size < SHORT:
+                            replica_nodes = _read_array_i[size](data, pos + 15)
+                            pos += 4 * size + 11
                         else:
-                            replica_nodes, pos = long_array(data, pos, size, "i")
+                            replica_nodes, pos = long_array(data, pos + 15, size, "i")
                         size = data[pos]
-                        pos += 1
                         isr_nodes: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            isr_nodes = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            isr_nodes = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            isr_nodes = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            isr_nodes, pos = long_array(data, pos, size, "i")
+                            isr_nodes, pos = long_array(data, pos + 1, size, "i")
                         size = data[pos]
                         pos += 1
                         eligible_leader_replicas: tuple[int, ...] | None
                         if size == 0:
                             eligible_leader_replicas = None
                         else:
-                            if 0 < size < SHORT:
+                            if size == 1:
+                                eligible_leader_replicas = ()
+                                pos += 0
+                            elif 0 < size < SHORT:
                                 eligible_leader_replicas = _read_array_i[size](data, pos)
                                 pos += 4 * size - 4
                             else:
@@ -218,19 +225,24 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         if size == 0:
                             last_known_elr = None
                         else:
-                            if 0 < size < SHORT:
+                            if size == 1:
+                                last_known_elr = ()
+                                pos += 0
+                            elif 0 < size < SHORT:
                                 last_known_elr = _read_array_i[size](data, pos)
                                 pos += 4 * size - 4
                             else:
                                 last_known_elr, pos = long_array(data, pos, size, "i")
                         size = data[pos]
-                        pos += 1
                         offline_replicas: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            offline_replicas = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            offline_replicas = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            offline_replicas = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            offline_replicas, pos = long_array(data, pos, size, "i")
+                            offline_replicas, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

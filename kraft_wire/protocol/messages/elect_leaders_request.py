@@ -100,13 +100,15 @@ class ElectLeadersRequest(Message, gc=False):
                         else:
                             topic, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

@@ -290,13 +290,15 @@ class FetchRequest(Message, gc=False):
                 forgotten_topics_data = []
                 for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 17
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 17)
+                        pos += 4 * size + 13
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 17, size, "i")
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:
@@ -468,13 +470,15 @@ class FetchRequest(Message, gc=False):
                     else:
                         topic_id_4 = Uuid.ZERO
                     size = data[pos]
-                    pos += 1
                     partitions_4: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_4 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_4 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_4, pos = long_array(data, pos, size, "i")
+                        partitions_4, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     unknown_8: UnknownTags = ()
                     if tags:

@@ -76,13 +76,15 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
                     data, 0,
                 )
-                pos = 27
                 accepted_compression_types: tuple[int, ...]
-                if 0 < size < SHORT:
-                    accepted_compression_types = _read_array_b[size](data, pos)
-                    pos += size - 1
+                if size == 1:
+                    accepted_compression_types = ()
+                    pos = 27
+                elif 0 < size < SHORT:
+                    accepted_compression_types = _read_array_b[size](data, 27)
+                    pos = size + 26
                 else:
-                    accepted_compression_types, pos = long_array(data, pos, size, "b")
+                    accepted_compression_types, pos = long_array(data, 27, size, "b")
                 push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
                 pos += 10
                 requested_metrics: tuple[str, ...]
@@ -114,13 +116,15 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                 throttle_time_ms, error_code, client_instance_id, subscription_id, size = _read_ih16siB(
                     data, pos,
                 )
-                pos += 27
                 accepted_compression_types: tuple[int, ...]
-                if 0 < size < SHORT:
-                    accepted_compression_types = _read_array_b[size](data, pos)
-                    pos += size - 1
+                if size == 1:
+                    accepted_compression_types = ()
+                    pos += 27
+                elif 0 < size < SHORT:
+                    accepted_compression_types = _read_array_b[size](data, pos + 27)
+                    pos += size + 26
                 else:
-                    accepted_compression_types, pos = long_array(data, pos, size, "b")
+                    accepted_compression_types, pos = long_array(data, pos + 27, size, "b")
                 push_interval_ms, telemetry_max_bytes, delta_temporality, size = _read_iitB(data, pos)
                 pos += 10
                 requested_metrics: tuple[str, ...]

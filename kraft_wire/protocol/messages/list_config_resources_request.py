@@ -37,13 +37,15 @@ class ListConfigResourcesRequest(Message, gc=False):
         try:
             if version == 1:
                 size = data[0]
-                pos = 1
                 resource_types: tuple[int, ...]
-                if 0 < size < SHORT:
-                    resource_types = _read_array_b[size](data, pos)
-                    pos += size - 1
+                if size == 1:
+                    resource_types = ()
+                    pos = 1
+                elif 0 < size < SHORT:
+                    resource_types = _read_array_b[size](data, 1)
+                    pos = size
                 else:
-                    resource_types, pos = long_array(data, pos, size, "b")
+                    resource_types, pos = long_array(data, 1, size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:
@@ -66,13 +68,15 @@ class ListConfigResourcesRequest(Message, gc=False):
         try:
             if version == 1:
                 size = data[pos]
-                pos += 1
                 resource_types: tuple[int, ...]
-                if 0 < size < SHORT:
-                    resource_types = _read_array_b[size](data, pos)
-                    pos += size - 1
+                if size == 1:
+                    resource_types = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    resource_types = _read_array_b[size](data, pos + 1)
+                    pos += size
                 else:
-                    resource_types, pos = long_array(data, pos, size, "b")
+                    resource_types, pos = long_array(data, pos + 1, size, "b")
                 tags = data[pos]
                 unknown: UnknownTags = ()
                 if tags:

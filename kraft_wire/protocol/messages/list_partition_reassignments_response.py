@@ -138,29 +138,35 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                     partitions = []
                     for _ in rounds:
                         partition_index, size = _read_iB(data, pos)
-                        pos += 5
                         replicas: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            replicas = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            replicas = ()
+                            pos += 5
+                        elif 0 < size < SHORT:
+                            replicas = _read_array_i[size](data, pos + 5)
+                            pos += 4 * size + 1
                         else:
-                            replicas, pos = long_array(data, pos, size, "i")
+                            replicas, pos = long_array(data, pos + 5, size, "i")
                         size = data[pos]
-                        pos += 1
                         adding_replicas: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            adding_replicas = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            adding_replicas = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            adding_replicas = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            adding_replicas, pos = long_array(data, pos, size, "i")
+                            adding_replicas, pos = long_array(data, pos + 1, size, "i")
                         size = data[pos]
-                        pos += 1
                         removing_replicas: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            removing_replicas = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            removing_replicas = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            removing_replicas = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            removing_replicas, pos = long_array(data, pos, size, "i")
+                            removing_replicas, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

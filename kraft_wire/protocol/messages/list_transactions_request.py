@@ -65,13 +65,15 @@ class ListTransactionsRequest(Message, gc=False):
                 else:
                     state_filters, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
-                pos += 1
                 producer_id_filters: tuple[int, ...]
-                if 0 < size < SHORT:
-                    producer_id_filters = _read_array_q[size](data, pos)
-                    pos += 8 * size - 8
+                if size == 1:
+                    producer_id_filters = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    producer_id_filters = _read_array_q[size](data, pos + 1)
+                    pos += 8 * size - 7
                 else:
-                    producer_id_filters, pos = long_array(data, pos, size, "q")
+                    producer_id_filters, pos = long_array(data, pos + 1, size, "q")
                 duration_filter, size = _read_qB(data, pos)
                 transactional_id_pattern: str | None
                 if 0 < size < 128:
@@ -100,13 +102,15 @@ class ListTransactionsRequest(Message, gc=False):
                 else:
                     state_filters_2, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
-                pos += 1
                 producer_id_filters_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    producer_id_filters_2 = _read_array_q[size](data, pos)
-                    pos += 8 * size - 8
+                if size == 1:
+                    producer_id_filters_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    producer_id_filters_2 = _read_array_q[size](data, pos + 1)
+                    pos += 8 * size - 7
                 else:
-                    producer_id_filters_2, pos = long_array(data, pos, size, "q")
+                    producer_id_filters_2, pos = long_array(data, pos + 1, size, "q")
                 duration_filter_2: int
                 if version >= 1:
                     duration_filter_2, = _read_q(data, pos)
@@ -138,13 +142,15 @@ class ListTransactionsRequest(Message, gc=False):
                 else:
                     state_filters, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
-                pos += 1
                 producer_id_filters: tuple[int, ...]
-                if 0 < size < SHORT:
-                    producer_id_filters = _read_array_q[size](data, pos)
-                    pos += 8 * size - 8
+                if size == 1:
+                    producer_id_filters = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    producer_id_filters = _read_array_q[size](data, pos + 1)
+                    pos += 8 * size - 7
                 else:
-                    producer_id_filters, pos = long_array(data, pos, size, "q")
+                    producer_id_filters, pos = long_array(data, pos + 1, size, "q")
                 duration_filter, size = _read_qB(data, pos)
                 transactional_id_pattern: str | None
                 if 0 < size < 128:
@@ -173,13 +179,15 @@ class ListTransactionsRequest(Message, gc=False):
                 else:
                     state_filters_2, pos = read_compact_strings(data, pos, size)
                 size = data[pos]
-                pos += 1
                 producer_id_filters_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    producer_id_filters_2 = _read_array_q[size](data, pos)
-                    pos += 8 * size - 8
+                if size == 1:
+                    producer_id_filters_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    producer_id_filters_2 = _read_array_q[size](data, pos + 1)
+                    pos += 8 * size - 7
                 else:
-                    producer_id_filters_2, pos = long_array(data, pos, size, "q")
+                    producer_id_filters_2, pos = long_array(data, pos + 1, size, "q")
                 duration_filter_2: int
                 if version >= 1:
                     duration_filter_2, = _read_q(data, pos)

@@ -258,29 +258,35 @@ class MetadataResponse(Message, gc=False):
                     partitions = []
                     for _ in rounds:
                         error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
-                        pos += 15
                         replica_nodes: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            replica_nodes = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            replica_nodes = ()
+                            pos += 15
+                        elif 0 < size < SHORT:
+                            replica_nodes = _read_array_i[size](data, pos + 15)
+                            pos += 4 * size + 11
                         else:
-                            replica_nodes, pos = long_array(data, pos, size, "i")
+                            replica_nodes, pos = long_array(data, pos + 15, size, "i")
                         size = data[pos]
-                        pos += 1
                         isr_nodes: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            isr_nodes = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            isr_nodes = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            isr_nodes = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            isr_nodes, pos = long_array(data, pos, size, "i")
+                            isr_nodes, pos = long_array(data, pos + 1, size, "i")
                         size = data[pos]
-                        pos += 1
                         offline_replicas: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            offline_replicas = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            offline_replicas = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            offline_replicas = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            offline_replicas, pos = long_array(data, pos, size, "i")
+                            offline_replicas, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -395,29 +401,35 @@ class MetadataResponse(Message, gc=False):
                         error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(
                             data, pos,
                         )
-                        pos += 15
                         replica_nodes_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            replica_nodes_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            replica_nodes_2 = ()
+                            pos += 15
+                        elif 0 < size < SHORT:
+                            replica_nodes_2 = _read_array_i[size](data, pos + 15)
+                            pos += 4 * size + 11
                         else:
-                            replica_nodes_2, pos = long_array(data, pos, size, "i")
+                            replica_nodes_2, pos = long_array(data, pos + 15, size, "i")
                         size = data[pos]
-                        pos += 1
                         isr_nodes_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            isr_nodes_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            isr_nodes_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            isr_nodes_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            isr_nodes_2, pos = long_array(data, pos, size, "i")
+                            isr_nodes_2, pos = long_array(data, pos + 1, size, "i")
                         size = data[pos]
-                        pos += 1
                         offline_replicas_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            offline_replicas_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            offline_replicas_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            offline_replicas_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            offline_replicas_2, pos = long_array(data, pos, size, "i")
+                            offline_replicas_2, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_6: UnknownTags = ()
                         if tags:

@@ -171,13 +171,15 @@ class OffsetFetchRequest(Message, gc=False):
                         topics = []
                         for _ in rounds:
                             topic_id, size = _read_16sB(data, pos)
-                            pos += 17
                             partition_indexes: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partition_indexes = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partition_indexes = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                partition_indexes = _read_array_i[size](data, pos + 17)
+                                pos += 4 * size + 13
                             else:
-                                partition_indexes, pos = long_array(data, pos, size, "i")
+                                partition_indexes, pos = long_array(data, pos + 17, size, "i")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
@@ -232,13 +234,15 @@ class OffsetFetchRequest(Message, gc=False):
                             else:
                                 name, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partition_indexes_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partition_indexes_2 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partition_indexes_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partition_indexes_2 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partition_indexes_2, pos = long_array(data, pos, size, "i")
+                                partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_4: UnknownTags = ()
                             if tags:
@@ -304,13 +308,15 @@ class OffsetFetchRequest(Message, gc=False):
                                 else:
                                     name_2, pos = long_string(data, pos + 1, size)
                                 size = data[pos]
-                                pos += 1
                                 partition_indexes_3: tuple[int, ...]
-                                if 0 < size < SHORT:
-                                    partition_indexes_3 = _read_array_i[size](data, pos)
-                                    pos += 4 * size - 4
+                                if size == 1:
+                                    partition_indexes_3 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partition_indexes_3 = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
                                 else:
-                                    partition_indexes_3, pos = long_array(data, pos, size, "i")
+                                    partition_indexes_3, pos = long_array(data, pos + 1, size, "i")
                                 tags = data[pos]
                                 unknown_5: UnknownTags = ()
                                 if tags:

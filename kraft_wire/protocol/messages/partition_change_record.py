@@ -135,7 +135,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 isr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    isr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     isr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -149,7 +152,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -160,7 +166,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 removing_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    removing_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     removing_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -171,7 +180,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 adding_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    adding_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     adding_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -195,7 +207,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 eligible_leader_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    eligible_leader_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -206,7 +221,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 last_known_elr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    last_known_elr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -272,7 +290,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 isr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    isr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     isr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -286,7 +307,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -297,7 +321,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 removing_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    removing_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     removing_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -308,7 +335,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 adding_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    adding_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     adding_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -332,7 +362,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 eligible_leader_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    eligible_leader_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -343,7 +376,10 @@ class PartitionChangeRecord(Message, gc=False):
                             if size == 0:
                                 last_known_elr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    last_known_elr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:

@@ -95,37 +95,45 @@ class PartitionRecord(Message, gc=False):
         try:
             if 1 <= version <= 2:
                 partition_id, topic_id, size = _read_i16sB(data, 0)
-                pos = 21
                 replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    replicas = ()
+                    pos = 21
+                elif 0 < size < SHORT:
+                    replicas = _read_array_i[size](data, 21)
+                    pos = 4 * size + 17
                 else:
-                    replicas, pos = long_array(data, pos, size, "i")
+                    replicas, pos = long_array(data, 21, size, "i")
                 size = data[pos]
-                pos += 1
                 isr: tuple[int, ...]
-                if 0 < size < SHORT:
-                    isr = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    isr = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    isr = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    isr, pos = long_array(data, pos, size, "i")
+                    isr, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 removing_replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    removing_replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    removing_replicas = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    removing_replicas = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    removing_replicas, pos = long_array(data, pos, size, "i")
+                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 adding_replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    adding_replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    adding_replicas = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    adding_replicas = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    adding_replicas, pos = long_array(data, pos, size, "i")
+                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
                 leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
                 pos += 13
                 directories: tuple[Uuid, ...]
@@ -160,7 +168,10 @@ class PartitionRecord(Message, gc=False):
                             if size == 0:
                                 eligible_leader_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    eligible_leader_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -171,7 +182,10 @@ class PartitionRecord(Message, gc=False):
                             if size == 0:
                                 last_known_elr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    last_known_elr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -194,37 +208,45 @@ class PartitionRecord(Message, gc=False):
                     )
             if version == 0:
                 partition_id_2, topic_id_2, size = _read_i16sB(data, 0)
-                pos = 21
                 replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    replicas_2 = ()
+                    pos = 21
+                elif 0 < size < SHORT:
+                    replicas_2 = _read_array_i[size](data, 21)
+                    pos = 4 * size + 17
                 else:
-                    replicas_2, pos = long_array(data, pos, size, "i")
+                    replicas_2, pos = long_array(data, 21, size, "i")
                 size = data[pos]
-                pos += 1
                 isr_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    isr_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    isr_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    isr_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    isr_2, pos = long_array(data, pos, size, "i")
+                    isr_2, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 removing_replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    removing_replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    removing_replicas_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    removing_replicas_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                    removing_replicas_2, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 adding_replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    adding_replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    adding_replicas_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    adding_replicas_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                    adding_replicas_2, pos = long_array(data, pos + 1, size, "i")
                 leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
                 pos += 13
                 leader_recovery_state_2: int
@@ -268,37 +290,45 @@ class PartitionRecord(Message, gc=False):
         try:
             if 1 <= version <= 2:
                 partition_id, topic_id, size = _read_i16sB(data, pos)
-                pos += 21
                 replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    replicas = ()
+                    pos += 21
+                elif 0 < size < SHORT:
+                    replicas = _read_array_i[size](data, pos + 21)
+                    pos += 4 * size + 17
                 else:
-                    replicas, pos = long_array(data, pos, size, "i")
+                    replicas, pos = long_array(data, pos + 21, size, "i")
                 size = data[pos]
-                pos += 1
                 isr: tuple[int, ...]
-                if 0 < size < SHORT:
-                    isr = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    isr = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    isr = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    isr, pos = long_array(data, pos, size, "i")
+                    isr, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 removing_replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    removing_replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    removing_replicas = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    removing_replicas = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    removing_replicas, pos = long_array(data, pos, size, "i")
+                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 adding_replicas: tuple[int, ...]
-                if 0 < size < SHORT:
-                    adding_replicas = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    adding_replicas = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    adding_replicas = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    adding_replicas, pos = long_array(data, pos, size, "i")
+                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
                 leader, leader_epoch, partition_epoch, size = _read_iiiB(data, pos)
                 pos += 13
                 directories: tuple[Uuid, ...]
@@ -333,7 +363,10 @@ class PartitionRecord(Message, gc=False):
                             if size == 0:
                                 eligible_leader_replicas = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    eligible_leader_replicas = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     eligible_leader_replicas = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -344,7 +377,10 @@ class PartitionRecord(Message, gc=False):
                             if size == 0:
                                 last_known_elr = None
                             else:
-                                if 0 < size < SHORT:
+                                if size == 1:
+                                    last_known_elr = ()
+                                    pos += 0
+                                elif 0 < size < SHORT:
                                     last_known_elr = _read_array_i[size](data, pos)
                                     pos += 4 * size - 4
                                 else:
@@ -367,37 +403,45 @@ class PartitionRecord(Message, gc=False):
                     ), pos
             if version == 0:
                 partition_id_2, topic_id_2, size = _read_i16sB(data, pos)
-                pos += 21
                 replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    replicas_2 = ()
+                    pos += 21
+                elif 0 < size < SHORT:
+                    replicas_2 = _read_array_i[size](data, pos + 21)
+                    pos += 4 * size + 17
                 else:
-                    replicas_2, pos = long_array(data, pos, size, "i")
+                    replicas_2, pos = long_array(data, pos + 21, size, "i")
                 size = data[pos]
-                pos += 1
                 isr_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    isr_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    isr_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    isr_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    isr_2, pos = long_array(data, pos, size, "i")
+                    isr_2, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 removing_replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    removing_replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    removing_replicas_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    removing_replicas_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    removing_replicas_2, pos = long_array(data, pos, size, "i")
+                    removing_replicas_2, pos = long_array(data, pos + 1, size, "i")
                 size = data[pos]
-                pos += 1
                 adding_replicas_2: tuple[int, ...]
-                if 0 < size < SHORT:
-                    adding_replicas_2 = _read_array_i[size](data, pos)
-                    pos += 4 * size - 4
+                if size == 1:
+                    adding_replicas_2 = ()
+                    pos += 1
+                elif 0 < size < SHORT:
+                    adding_replicas_2 = _read_array_i[size](data, pos + 1)
+                    pos += 4 * size - 3
                 else:
-                    adding_replicas_2, pos = long_array(data, pos, size, "i")
+                    adding_replicas_2, pos = long_array(data, pos + 1, size, "i")
                 leader_2, leader_epoch_2, partition_epoch_2, tags = _read_iiiB(data, pos)
                 pos += 13
                 leader_recovery_state_2: int

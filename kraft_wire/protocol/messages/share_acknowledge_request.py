@@ -172,13 +172,15 @@ class ShareAcknowledgeRequest(Message, gc=False):
                         acknowledgement_batches = []
                         for _ in rounds:
                             first_offset, last_offset, size = _read_qqB(data, pos)
-                            pos += 17
                             acknowledge_types: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                acknowledge_types = _read_array_b[size](data, pos)
-                                pos += size - 1
+                            if size == 1:
+                                acknowledge_types = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                acknowledge_types = _read_array_b[size](data, pos + 17)
+                                pos += size + 16
                             else:
-                                acknowledge_types, pos = long_array(data, pos, size, "b")
+                                acknowledge_types, pos = long_array(data, pos + 17, size, "b")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
@@ -263,13 +265,15 @@ class ShareAcknowledgeRequest(Message, gc=False):
                         acknowledgement_batches_2 = []
                         for _ in rounds:
                             first_offset_2, last_offset_2, size = _read_qqB(data, pos)
-                            pos += 17
                             acknowledge_types_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                acknowledge_types_2 = _read_array_b[size](data, pos)
-                                pos += size - 1
+                            if size == 1:
+                                acknowledge_types_2 = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                acknowledge_types_2 = _read_array_b[size](data, pos + 17)
+                                pos += size + 16
                             else:
-                                acknowledge_types_2, pos = long_array(data, pos, size, "b")
+                                acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
                             tags = data[pos]
                             unknown_5: UnknownTags = ()
                             if tags:

@@ -222,13 +222,15 @@ class ShareFetchRequest(Message, gc=False):
                         acknowledgement_batches = []
                         for _ in rounds:
                             first_offset, last_offset, size = _read_qqB(data, pos)
-                            pos += 17
                             acknowledge_types: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                acknowledge_types = _read_array_b[size](data, pos)
-                                pos += size - 1
+                            if size == 1:
+                                acknowledge_types = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                acknowledge_types = _read_array_b[size](data, pos + 17)
+                                pos += size + 16
                             else:
-                                acknowledge_types, pos = long_array(data, pos, size, "b")
+                                acknowledge_types, pos = long_array(data, pos + 17, size, "b")
                             tags = data[pos]
                             unknown: UnknownTags = ()
                             if tags:
@@ -264,13 +266,15 @@ class ShareFetchRequest(Message, gc=False):
                 forgotten_topics_data = []
                 for _ in rounds:
                     topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 17
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 17)
+                        pos += 4 * size + 13
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 17, size, "i")
                     tags = data[pos]
                     unknown_4: UnknownTags = ()
                     if tags:
@@ -343,13 +347,15 @@ class ShareFetchRequest(Message, gc=False):
                         acknowledgement_batches_2 = []
                         for _ in rounds:
                             first_offset_2, last_offset_2, size = _read_qqB(data, pos)
-                            pos += 17
                             acknowledge_types_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                acknowledge_types_2 = _read_array_b[size](data, pos)
-                                pos += size - 1
+                            if size == 1:
+                                acknowledge_types_2 = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                acknowledge_types_2 = _read_array_b[size](data, pos + 17)
+                                pos += size + 16
                             else:
-                                acknowledge_types_2, pos = long_array(data, pos, size, "b")
+                                acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
                             tags = data[pos]
                             unknown_6: UnknownTags = ()
                             if tags:
@@ -385,13 +391,15 @@ class ShareFetchRequest(Message, gc=False):
                 forgotten_topics_data_2 = []
                 for _ in rounds:
                     topic_id_4, size = _read_16sB(data, pos)
-                    pos += 17
                     partitions_4: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_4 = ()
+                        pos += 17
+                    elif 0 < size < SHORT:
+                        partitions_4 = _read_array_i[size](data, pos + 17)
+                        pos += 4 * size + 13
                     else:
-                        partitions_4, pos = long_array(data, pos, size, "i")
+                        partitions_4, pos = long_array(data, pos + 17, size, "i")
                     tags = data[pos]
                     unknown_9: UnknownTags = ()
                     if tags:

@@ -119,13 +119,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions, pos = long_array(data, pos, size, "i")
+                        partitions, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs: tuple[int, ...] | None
@@ -146,7 +148,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -179,13 +184,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id_2, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_2: tuple[int, ...] | None
@@ -206,7 +213,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_2 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_2 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_2 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -241,13 +251,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id_3, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_3: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_3 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_3 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_3 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_3, pos = long_array(data, pos, size, "i")
+                        partitions_3, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_3: tuple[int, ...] | None
@@ -268,7 +280,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_3 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_3 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_3 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -303,13 +318,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id_4, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_4: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_4 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_4 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_4, pos = long_array(data, pos, size, "i")
+                        partitions_4, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_4: tuple[int, ...] | None
@@ -330,7 +347,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_4 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_4 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_4 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -365,13 +385,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id_5, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_5: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_5 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_5 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_5 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_5, pos = long_array(data, pos, size, "i")
+                        partitions_5, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_5: tuple[int, ...] | None
@@ -392,7 +414,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_5 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_5 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_5 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:
@@ -427,13 +452,15 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     else:
                         subtopology_id_6, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_6: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_6 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_6 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_6 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_6, pos = long_array(data, pos, size, "i")
+                        partitions_6, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     pos += 1
                     assignment_epochs_6: tuple[int, ...] | None
@@ -454,7 +481,10 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                                 if size == 0:
                                     assignment_epochs_6 = None
                                 else:
-                                    if 0 < size < SHORT:
+                                    if size == 1:
+                                        assignment_epochs_6 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
                                         assignment_epochs_6 = _read_array_i[size](data, pos)
                                         pos += 4 * size - 4
                                     else:

@@ -809,13 +809,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_4, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_3: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_3 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_3, pos = long_array(data, pos, size, "i")
+                                partitions_3, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_11: UnknownTags = ()
                             if tags:
@@ -840,13 +842,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_5, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_4: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_4 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_4, pos = long_array(data, pos, size, "i")
+                                partitions_4, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_12: UnknownTags = ()
                             if tags:
@@ -871,13 +875,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_6, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_5: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_5 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_5 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_5 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_5, pos = long_array(data, pos, size, "i")
+                                partitions_5, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_13: UnknownTags = ()
                             if tags:
@@ -908,13 +914,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_7, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_6: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_6 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_6 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_6 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_6, pos = long_array(data, pos, size, "i")
+                                partitions_6, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_15: UnknownTags = ()
                             if tags:
@@ -939,13 +947,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_8, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_7: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_7 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_7 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_7 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_7, pos = long_array(data, pos, size, "i")
+                                partitions_7, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_16: UnknownTags = ()
                             if tags:
@@ -970,13 +980,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_9, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_8: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_8 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_8 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_8 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_8, pos = long_array(data, pos, size, "i")
+                                partitions_8, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_17: UnknownTags = ()
                             if tags:
@@ -1620,13 +1632,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_14, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_11: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_11 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_11 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_11 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_11, pos = long_array(data, pos, size, "i")
+                                partitions_11, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_38: UnknownTags = ()
                             if tags:
@@ -1651,13 +1665,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_15, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_12: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_12 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_12 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_12 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_12, pos = long_array(data, pos, size, "i")
+                                partitions_12, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_39: UnknownTags = ()
                             if tags:
@@ -1682,13 +1698,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_16, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_13: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_13 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_13 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_13 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_13, pos = long_array(data, pos, size, "i")
+                                partitions_13, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_40: UnknownTags = ()
                             if tags:
@@ -1719,13 +1737,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_17, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_14: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_14 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_14 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_14 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_14, pos = long_array(data, pos, size, "i")
+                                partitions_14, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_42: UnknownTags = ()
                             if tags:
@@ -1750,13 +1770,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_18, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_15: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_15 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_15 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_15 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_15, pos = long_array(data, pos, size, "i")
+                                partitions_15, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_43: UnknownTags = ()
                             if tags:
@@ -1781,13 +1803,15 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             else:
                                 subtopology_id_19, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_16: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_16 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_16 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_16 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_16, pos = long_array(data, pos, size, "i")
+                                partitions_16, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_44: UnknownTags = ()
                             if tags:

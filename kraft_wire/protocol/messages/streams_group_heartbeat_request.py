@@ -506,29 +506,35 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         copartition_groups = []
                         for _ in rounds:
                             size = data[pos]
-                            pos += 1
                             source_topics_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                source_topics_2 = _read_array_h[size](data, pos)
-                                pos += 2 * size - 2
+                            if size == 1:
+                                source_topics_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                source_topics_2 = _read_array_h[size](data, pos + 1)
+                                pos += 2 * size - 1
                             else:
-                                source_topics_2, pos = long_array(data, pos, size, "h")
+                                source_topics_2, pos = long_array(data, pos + 1, size, "h")
                             size = data[pos]
-                            pos += 1
                             source_topic_regex_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                source_topic_regex_2 = _read_array_h[size](data, pos)
-                                pos += 2 * size - 2
+                            if size == 1:
+                                source_topic_regex_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                source_topic_regex_2 = _read_array_h[size](data, pos + 1)
+                                pos += 2 * size - 1
                             else:
-                                source_topic_regex_2, pos = long_array(data, pos, size, "h")
+                                source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
                             size = data[pos]
-                            pos += 1
                             repartition_source_topics_2: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                repartition_source_topics_2 = _read_array_h[size](data, pos)
-                                pos += 2 * size - 2
+                            if size == 1:
+                                repartition_source_topics_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
+                                pos += 2 * size - 1
                             else:
-                                repartition_source_topics_2, pos = long_array(data, pos, size, "h")
+                                repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
                             tags = data[pos]
                             unknown_5: UnknownTags = ()
                             if tags:
@@ -575,13 +581,15 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else:
                             subtopology_id_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_3: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_3 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_3, pos = long_array(data, pos, size, "i")
+                            partitions_3, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_8: UnknownTags = ()
                         if tags:
@@ -609,13 +617,15 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else:
                             subtopology_id_3, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_4: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_4 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_4 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_4 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_4, pos = long_array(data, pos, size, "i")
+                            partitions_4, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_9: UnknownTags = ()
                         if tags:
@@ -643,13 +653,15 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else:
                             subtopology_id_4, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_5: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_5 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_5 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_5 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_5, pos = long_array(data, pos, size, "i")
+                            partitions_5, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_10: UnknownTags = ()
                         if tags:

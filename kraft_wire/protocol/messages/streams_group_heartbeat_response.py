@@ -285,13 +285,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions, pos = long_array(data, pos, size, "i")
+                            partitions, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_2: UnknownTags = ()
                         if tags:
@@ -319,13 +321,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_2, pos = long_array(data, pos, size, "i")
+                            partitions_2, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_3: UnknownTags = ()
                         if tags:
@@ -353,13 +357,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id_3, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_3: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_3 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_3, pos = long_array(data, pos, size, "i")
+                            partitions_3, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_4: UnknownTags = ()
                         if tags:
@@ -409,13 +415,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             else:
                                 topic, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_4: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_4 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_4, pos = long_array(data, pos, size, "i")
+                                partitions_4, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_6: UnknownTags = ()
                             if tags:
@@ -440,13 +448,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             else:
                                 topic_2, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_5: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_5 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_5 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_5 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_5, pos = long_array(data, pos, size, "i")
+                                partitions_5, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_7: UnknownTags = ()
                             if tags:
@@ -542,13 +552,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id_4, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_6: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_6 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_6 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_6 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_6, pos = long_array(data, pos, size, "i")
+                            partitions_6, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_11: UnknownTags = ()
                         if tags:
@@ -576,13 +588,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id_5, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_7: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_7 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_7 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_7 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_7, pos = long_array(data, pos, size, "i")
+                            partitions_7, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_12: UnknownTags = ()
                         if tags:
@@ -610,13 +624,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else:
                             subtopology_id_6, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partitions_8: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partitions_8 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partitions_8 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_8 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partitions_8, pos = long_array(data, pos, size, "i")
+                            partitions_8, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_13: UnknownTags = ()
                         if tags:
@@ -666,13 +682,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             else:
                                 topic_3, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_9: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_9 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_9 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_9 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_9, pos = long_array(data, pos, size, "i")
+                                partitions_9, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_15: UnknownTags = ()
                             if tags:
@@ -697,13 +715,15 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                             else:
                                 topic_4, pos = long_string(data, pos + 1, size)
                             size = data[pos]
-                            pos += 1
                             partitions_10: tuple[int, ...]
-                            if 0 < size < SHORT:
-                                partitions_10 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            if size == 1:
+                                partitions_10 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_10 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
                             else:
-                                partitions_10, pos = long_array(data, pos, size, "i")
+                                partitions_10, pos = long_array(data, pos + 1, size, "i")
                             tags = data[pos]
                             unknown_16: UnknownTags = ()
                             if tags:

@@ -81,13 +81,15 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     else:
                         subtopology_id, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions, pos = long_array(data, pos, size, "i")
+                        partitions, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     unknown: UnknownTags = ()
                     if tags:
@@ -112,13 +114,15 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     else:
                         subtopology_id_2, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_2: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_2 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_2 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_2, pos = long_array(data, pos, size, "i")
+                        partitions_2, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     unknown_2: UnknownTags = ()
                     if tags:
@@ -143,13 +147,15 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                     else:
                         subtopology_id_3, pos = long_string(data, pos + 1, size)
                     size = data[pos]
-                    pos += 1
                     partitions_3: tuple[int, ...]
-                    if 0 < size < SHORT:
-                        partitions_3 = _read_array_i[size](data, pos)
-                        pos += 4 * size - 4
+                    if size == 1:
+                        partitions_3 = ()
+                        pos += 1
+                    elif 0 < size < SHORT:
+                        partitions_3 = _read_array_i[size](data, pos + 1)
+                        pos += 4 * size - 3
                     else:
-                        partitions_3, pos = long_array(data, pos, size, "i")
+                        partitions_3, pos = long_array(data, pos + 1, size, "i")
                     tags = data[pos]
                     unknown_3: UnknownTags = ()
                     if tags:

@@ -318,29 +318,35 @@ class StreamsGroupTopologyValue(Message, gc=False):
                     copartition_groups = []
                     for _ in rounds:
                         size = data[pos]
-                        pos += 1
                         source_topics_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            source_topics_2 = _read_array_h[size](data, pos)
-                            pos += 2 * size - 2
+                        if size == 1:
+                            source_topics_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            source_topics_2 = _read_array_h[size](data, pos + 1)
+                            pos += 2 * size - 1
                         else:
-                            source_topics_2, pos = long_array(data, pos, size, "h")
+                            source_topics_2, pos = long_array(data, pos + 1, size, "h")
                         size = data[pos]
-                        pos += 1
                         source_topic_regex_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            source_topic_regex_2 = _read_array_h[size](data, pos)
-                            pos += 2 * size - 2
+                        if size == 1:
+                            source_topic_regex_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            source_topic_regex_2 = _read_array_h[size](data, pos + 1)
+                            pos += 2 * size - 1
                         else:
-                            source_topic_regex_2, pos = long_array(data, pos, size, "h")
+                            source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
                         size = data[pos]
-                        pos += 1
                         repartition_source_topics_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            repartition_source_topics_2 = _read_array_h[size](data, pos)
-                            pos += 2 * size - 2
+                        if size == 1:
+                            repartition_source_topics_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
+                            pos += 2 * size - 1
                         else:
-                            repartition_source_topics_2, pos = long_array(data, pos, size, "h")
+                            repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
                         tags = data[pos]
                         unknown_5: UnknownTags = ()
                         if tags:

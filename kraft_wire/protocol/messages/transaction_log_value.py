@@ -143,13 +143,15 @@ class TransactionLogValue(Message, gc=False):
                         else:
                             topic, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partition_ids: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partition_ids = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partition_ids = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partition_ids = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partition_ids, pos = long_array(data, pos, size, "i")
+                            partition_ids, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:

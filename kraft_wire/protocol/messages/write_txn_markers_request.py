@@ -120,13 +120,15 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         else:
                             name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partition_indexes: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partition_indexes = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partition_indexes = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partition_indexes = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partition_indexes, pos = long_array(data, pos, size, "i")
+                            partition_indexes, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown: UnknownTags = ()
                         if tags:
@@ -177,13 +179,15 @@ class WriteTxnMarkersRequest(Message, gc=False):
                         else:
                             name_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
                         partition_indexes_2: tuple[int, ...]
-                        if 0 < size < SHORT:
-                            partition_indexes_2 = _read_array_i[size](data, pos)
-                            pos += 4 * size - 4
+                        if size == 1:
+                            partition_indexes_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partition_indexes_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
                         else:
-                            partition_indexes_2, pos = long_array(data, pos, size, "i")
+                            partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
                         tags = data[pos]
                         unknown_4: UnknownTags = ()
                         if tags:
