@@ -336,14 +336,19 @@ class _Decoder:
         self.moved()
 
     def struct_array(self, field: FieldPlan, name: str, *, compact: bool) -> None:
-        if compact:
+        self.out.add(f"{name} = []")
+        if not compact:
+            self.out.add(f"rounds = range({self.helper('check_count')}(data, pos, size))")
+            self.struct_loop(field, name)
+            return
+        with self.out.block("if size != 1"):
             with self.out.block("if 0 < size < 128"):
                 self.out.add(f"rounds = {self.helper('ROUNDS')}[size]")
             with self.out.block("else"):
                 self.out.add(f"rounds, pos = {self.helper('long_rounds')}(data, pos, size)")
-        else:
-            self.out.add(f"rounds = range({self.helper('check_count')}(data, pos, size))")
-        self.out.add(f"{name} = []")
+            self.struct_loop(field, name)
+
+    def struct_loop(self, field: FieldPlan, name: str) -> None:
         with self.out.block("for _ in rounds"):
             value = self.structure(self.plan.struct(field.type.struct))
             self.settle()

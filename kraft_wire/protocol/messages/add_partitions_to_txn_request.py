@@ -121,61 +121,63 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 transactions: list[AddPartitionsToTxnTransaction]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 transactions = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        transactional_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        transactional_id, pos = long_string(data, pos + 1, size)
-                    producer_id, producer_epoch, verify_only, size = _read_qhtB(data, pos)
-                    pos += 12
-                    topics: list[AddPartitionsToTxnTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name = data[pos + 1:end].decode()
+                            transactional_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                            transactional_id, pos = long_string(data, pos + 1, size)
+                        producer_id, producer_epoch, verify_only, size = _read_qhtB(data, pos)
+                        pos += 12
+                        topics: list[AddPartitionsToTxnTopic]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partitions: tuple[int, ...]
+                                if size == 1:
+                                    partitions = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partitions = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partitions, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(AddPartitionsToTxnTopic(name, partitions, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(AddPartitionsToTxnTopic(name, partitions, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    transactions.append(AddPartitionsToTxnTransaction(
-                        transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2,
-                    ))
+                        transactions.append(AddPartitionsToTxnTransaction(
+                            transactional_id, producer_id, producer_epoch, verify_only, topics, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -193,36 +195,37 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 v3_and_below_producer_id, v3_and_below_producer_epoch, size = _read_qhB(data, pos)
                 pos += 11
                 v3_and_below_topics: list[AddPartitionsToTxnTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 v3_and_below_topics = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_2, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_2, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    v3_and_below_topics.append(AddPartitionsToTxnTopic(name_2, partitions_2, unknown_4))
+                        v3_and_below_topics.append(AddPartitionsToTxnTopic(name_2, partitions_2, unknown_4))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
@@ -243,8 +246,8 @@ class AddPartitionsToTxnRequest(Message, gc=False):
                 v3_and_below_producer_id_2, v3_and_below_producer_epoch_2, size = _read_qhi(data, pos)
                 pos += 14
                 v3_and_below_topics_2: list[AddPartitionsToTxnTopic]
-                rounds = range(check_count(data, pos, size))
                 v3_and_below_topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

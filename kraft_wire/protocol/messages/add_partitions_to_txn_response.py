@@ -123,71 +123,74 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 results_by_transaction: list[AddPartitionsToTxnResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results_by_transaction = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        transactional_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        transactional_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topic_results: list[AddPartitionsToTxnTopicResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topic_results = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name = data[pos + 1:end].decode()
+                            transactional_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
+                            transactional_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        results_by_partition: list[AddPartitionsToTxnPartitionResult]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        results_by_partition = []
-                        for _ in rounds:
-                            partition_index, partition_error_code, tags = _read_ihB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                                pos -= 7
-                            pos += 7
-                            results_by_partition.append(AddPartitionsToTxnPartitionResult(
-                                partition_index, partition_error_code, unknown,
-                            ))
+                        topic_results: list[AddPartitionsToTxnTopicResult]
+                        topic_results = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                results_by_partition: list[AddPartitionsToTxnPartitionResult]
+                                results_by_partition = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, partition_error_code, tags = _read_ihB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                            pos -= 7
+                                        pos += 7
+                                        results_by_partition.append(AddPartitionsToTxnPartitionResult(
+                                            partition_index, partition_error_code, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topic_results.append(AddPartitionsToTxnTopicResult(
+                                    name, results_by_partition, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topic_results.append(AddPartitionsToTxnTopicResult(
-                            name, results_by_partition, unknown_2,
+                        results_by_transaction.append(AddPartitionsToTxnResult(
+                            transactional_id, topic_results, unknown_3,
                         ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results_by_transaction.append(AddPartitionsToTxnResult(
-                        transactional_id, topic_results, unknown_3,
-                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -200,46 +203,48 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results_by_topic_v3_and_below = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    results_by_partition_2: list[AddPartitionsToTxnPartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    results_by_partition_2 = []
                     for _ in rounds:
-                        partition_index_2, partition_error_code_2, tags = _read_ihB(data, pos)
-                        unknown_5: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        results_by_partition_2: list[AddPartitionsToTxnPartitionResult]
+                        results_by_partition_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, partition_error_code_2, tags = _read_ihB(data, pos)
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 7, tags)
+                                    pos -= 7
+                                pos += 7
+                                results_by_partition_2.append(AddPartitionsToTxnPartitionResult(
+                                    partition_index_2, partition_error_code_2, unknown_5,
+                                ))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 7, tags)
-                            pos -= 7
-                        pos += 7
-                        results_by_partition_2.append(AddPartitionsToTxnPartitionResult(
-                            partition_index_2, partition_error_code_2, unknown_5,
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(
+                            name_2, results_by_partition_2, unknown_6,
                         ))
-                    tags = data[pos]
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results_by_topic_v3_and_below.append(AddPartitionsToTxnTopicResult(
-                        name_2, results_by_partition_2, unknown_6,
-                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -252,8 +257,8 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 results_by_topic_v3_and_below_2: list[AddPartitionsToTxnTopicResult]
-                rounds = range(check_count(data, pos, size))
                 results_by_topic_v3_and_below_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -265,8 +270,8 @@ class AddPartitionsToTxnResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     results_by_partition_3: list[AddPartitionsToTxnPartitionResult]
-                    rounds = range(check_count(data, pos, size))
                     results_by_partition_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, partition_error_code_3 = _read_ih(data, pos)
                         pos += 6

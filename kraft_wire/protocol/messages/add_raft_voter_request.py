@@ -93,33 +93,34 @@ class AddRaftVoterRequest(Message, gc=False):
                 timeout_ms, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
                 pos += 25
                 listeners: list[Listener]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    listeners.append(Listener(name, host, port, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        listeners.append(Listener(name, host, port, unknown))
                 ack_when_committed, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -144,33 +145,34 @@ class AddRaftVoterRequest(Message, gc=False):
                 timeout_ms_2, voter_id_2, voter_directory_id_2, size = _read_ii16sB(data, pos)
                 pos += 25
                 listeners_2: list[Listener]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 listeners_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host_2, pos = long_string(data, pos + 1, size)
-                    port_2, tags = _read_HB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    listeners_2.append(Listener(name_2, host_2, port_2, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 1, size)
+                        port_2, tags = _read_HB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        listeners_2.append(Listener(name_2, host_2, port_2, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

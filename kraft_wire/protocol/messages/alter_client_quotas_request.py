@@ -107,76 +107,79 @@ class AlterClientQuotasRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 entries: list[EntryData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 entries = []
-                for _ in rounds:
-                    size = data[pos]
-                    pos += 1
-                    entity: list[EntityData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    entity = []
                     for _ in rounds:
                         size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_type = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            entity_type, pos = long_string(data, pos + 1, size)
+                        pos += 1
+                        entity: list[EntityData]
+                        entity = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    entity_type = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    entity_type, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                entity_name: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    entity_name = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    entity_name = None
+                                    pos += 1
+                                else:
+                                    entity_name, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                entity.append(EntityData(entity_type, entity_name, unknown))
                         size = data[pos]
-                        entity_name: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_name = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            entity_name = None
-                            pos += 1
-                        else:
-                            entity_name, pos = long_string(data, pos + 1, size)
+                        pos += 1
+                        ops: list[OpData]
+                        ops = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    key = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    key, pos = long_string(data, pos + 1, size)
+                                value, remove, tags = _read_dtB(data, pos)
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
+                                    pos -= 10
+                                pos += 10
+                                ops.append(OpData(key, value, remove, unknown_2))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        entity.append(EntityData(entity_type, entity_name, unknown))
-                    size = data[pos]
-                    pos += 1
-                    ops: list[OpData]
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    ops = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            key = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            key, pos = long_string(data, pos + 1, size)
-                        value, remove, tags = _read_dtB(data, pos)
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
-                            pos -= 10
-                        pos += 10
-                        ops.append(OpData(key, value, remove, unknown_2))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    entries.append(EntryData(entity, ops, unknown_3))
+                        entries.append(EntryData(entity, ops, unknown_3))
                 validate_only, tags = _read_tB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -187,14 +190,14 @@ class AlterClientQuotasRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 entries_2: list[EntryData]
-                rounds = range(check_count(data, pos, size))
                 entries_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_i(data, pos)
                     pos += 4
                     entity_2: list[EntityData]
-                    rounds = range(check_count(data, pos, size))
                     entity_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
@@ -216,8 +219,8 @@ class AlterClientQuotasRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     ops_2: list[OpData]
-                    rounds = range(check_count(data, pos, size))
                     ops_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

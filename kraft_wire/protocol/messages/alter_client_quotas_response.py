@@ -92,64 +92,66 @@ class AlterClientQuotasResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 entries: list[EntryData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 entries = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    pos += 1
-                    entity: list[EntityData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    entity = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            entity_type = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            entity_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        entity_name: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            entity_name = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            entity_name = None
-                            pos += 1
+                            error_message = None
+                            pos += 3
                         else:
-                            entity_name, pos = long_string(data, pos + 1, size)
+                            error_message, pos = long_string(data, pos + 3, size)
+                        size = data[pos]
+                        pos += 1
+                        entity: list[EntityData]
+                        entity = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    entity_type = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    entity_type, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                entity_name: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    entity_name = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    entity_name = None
+                                    pos += 1
+                                else:
+                                    entity_name, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                entity.append(EntityData(entity_type, entity_name, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        entity.append(EntityData(entity_type, entity_name, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    entries.append(EntryData(error_code, error_message, entity, unknown_2))
+                        entries.append(EntryData(error_code, error_message, entity, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -160,8 +162,8 @@ class AlterClientQuotasResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 entries_2: list[EntryData]
-                rounds = range(check_count(data, pos, size))
                 entries_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
@@ -175,8 +177,8 @@ class AlterClientQuotasResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     entity_2: list[EntityData]
-                    rounds = range(check_count(data, pos, size))
                     entity_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

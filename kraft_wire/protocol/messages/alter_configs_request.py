@@ -95,60 +95,64 @@ class AlterConfigsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 resources: list[AlterConfigsResource]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in rounds:
-                    resource_type, size = _read_bB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    size = data[pos]
-                    pos += 1
-                    configs: list[AlterableConfig]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    configs = []
                     for _ in rounds:
-                        size = data[pos]
+                        resource_type, size = _read_bB(data, pos)
                         if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
+                            resource_name, pos = long_string(data, pos + 2, size)
                         size = data[pos]
-                        value: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            value = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            value = None
-                            pos += 1
-                        else:
-                            value, pos = long_string(data, pos + 1, size)
+                        pos += 1
+                        configs: list[AlterableConfig]
+                        configs = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                value: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    value = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    value = None
+                                    pos += 1
+                                else:
+                                    value, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                configs.append(AlterableConfig(name, value, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        configs.append(AlterableConfig(name, value, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    resources.append(AlterConfigsResource(resource_type, resource_name, configs, unknown_2))
+                        resources.append(AlterConfigsResource(
+                            resource_type, resource_name, configs, unknown_2,
+                        ))
                 validate_only, tags = _read_tB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -159,8 +163,8 @@ class AlterConfigsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[AlterConfigsResource]
-                rounds = range(check_count(data, pos, size))
                 resources_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
@@ -172,8 +176,8 @@ class AlterConfigsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[AlterableConfig]
-                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -85,39 +85,40 @@ class AlterConfigsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[AlterConfigsResourceResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
+                        rounds = ROUNDS[size]
                     else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    resource_type, size = _read_bB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(AlterConfigsResourceResponse(
-                        error_code, error_message, resource_type, resource_name, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 3
+                        else:
+                            error_message, pos = long_string(data, pos + 3, size)
+                        resource_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses.append(AlterConfigsResourceResponse(
+                            error_code, error_message, resource_type, resource_name, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -128,8 +129,8 @@ class AlterConfigsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 responses_2: list[AlterConfigsResourceResponse]
-                rounds = range(check_count(data, pos, size))
                 responses_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None

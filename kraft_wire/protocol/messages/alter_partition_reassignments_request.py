@@ -96,56 +96,58 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 timeout_ms, allow_replication_factor_change, size = _read_itB(data, pos)
                 pos += 6
                 topics: list[ReassignableTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[ReassignablePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, size = _read_iB(data, pos)
-                        pos += 5
-                        replicas: tuple[int, ...] | None
-                        if size == 0:
-                            replicas = None
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            if size == 1:
-                                replicas = ()
-                                pos += 0
-                            elif 0 < size < SHORT:
-                                replicas = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[ReassignablePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                replicas, pos = long_array(data, pos, size, "i")
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, size = _read_iB(data, pos)
+                                pos += 5
+                                replicas: tuple[int, ...] | None
+                                if size == 0:
+                                    replicas = None
+                                else:
+                                    if size == 1:
+                                        replicas = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
+                                        replicas = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        replicas, pos = long_array(data, pos, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(ReassignablePartition(partition_index, replicas, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(ReassignablePartition(partition_index, replicas, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(ReassignableTopic(name, partitions, unknown_2))
+                        topics.append(ReassignableTopic(name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -158,56 +160,60 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                 timeout_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[ReassignableTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[ReassignablePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, size = _read_iB(data, pos)
-                        pos += 5
-                        replicas_2: tuple[int, ...] | None
-                        if size == 0:
-                            replicas_2 = None
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            if size == 1:
-                                replicas_2 = ()
-                                pos += 0
-                            elif 0 < size < SHORT:
-                                replicas_2 = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[ReassignablePartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                replicas_2, pos = long_array(data, pos, size, "i")
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, size = _read_iB(data, pos)
+                                pos += 5
+                                replicas_2: tuple[int, ...] | None
+                                if size == 0:
+                                    replicas_2 = None
+                                else:
+                                    if size == 1:
+                                        replicas_2 = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
+                                        replicas_2 = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        replicas_2, pos = long_array(data, pos, size, "i")
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(ReassignablePartition(
+                                    partition_index_2, replicas_2, unknown_4,
+                                ))
                         tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(ReassignablePartition(partition_index_2, replicas_2, unknown_4))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(ReassignableTopic(name_2, partitions_2, unknown_5))
+                        topics_2.append(ReassignableTopic(name_2, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

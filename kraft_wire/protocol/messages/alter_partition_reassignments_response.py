@@ -115,55 +115,57 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses: list[ReassignableTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[ReassignablePartitionResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
                         else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[ReassignablePartitionResponse]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(ReassignablePartitionResponse(
+                                    partition_index, error_code_2, error_message_2, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(ReassignablePartitionResponse(
-                            partition_index, error_code_2, error_message_2, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(ReassignableTopicResponse(name, partitions, unknown_2))
+                        responses.append(ReassignableTopicResponse(name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -188,55 +190,57 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses_2: list[ReassignableTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[ReassignablePartitionResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_4, size = _read_ihB(data, pos)
-                        error_message_4: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_4 = data[pos + 7:end].decode()
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_4 = None
-                            pos += 7
                         else:
-                            error_message_4, pos = long_string(data, pos + 7, size)
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[ReassignablePartitionResponse]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, error_code_4, size = _read_ihB(data, pos)
+                                error_message_4: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_4 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_4 = None
+                                    pos += 7
+                                else:
+                                    error_message_4, pos = long_string(data, pos + 7, size)
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(ReassignablePartitionResponse(
+                                    partition_index_2, error_code_4, error_message_4, unknown_4,
+                                ))
                         tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(ReassignablePartitionResponse(
-                            partition_index_2, error_code_4, error_message_4, unknown_4,
-                        ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses_2.append(ReassignableTopicResponse(name_2, partitions_2, unknown_5))
+                        responses_2.append(ReassignableTopicResponse(name_2, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

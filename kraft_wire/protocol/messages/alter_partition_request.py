@@ -127,54 +127,59 @@ class AlterPartitionRequest(Message, gc=False):
                 broker_id, broker_epoch, size = _read_iqB(data, pos)
                 pos += 13
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, leader_epoch, size = _read_iiB(data, pos)
-                        pos += 9
-                        new_isr_with_epochs: list[BrokerState]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        new_isr_with_epochs = []
-                        for _ in rounds:
-                            broker_id_2, broker_epoch_2, tags = _read_iqB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            new_isr_with_epochs.append(BrokerState(broker_id_2, broker_epoch_2, unknown))
-                        leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
-                        unknown_2: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, leader_epoch, size = _read_iiB(data, pos)
+                                pos += 9
+                                new_isr_with_epochs: list[BrokerState]
+                                new_isr_with_epochs = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        broker_id_2, broker_epoch_2, tags = _read_iqB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                                            pos -= 13
+                                        pos += 13
+                                        new_isr_with_epochs.append(BrokerState(
+                                            broker_id_2, broker_epoch_2, unknown,
+                                        ))
+                                leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                                    pos -= 6
+                                pos += 6
+                                partitions.append(PartitionData(
+                                    partition_index, leader_epoch, (), new_isr_with_epochs,
+                                    leader_recovery_state, partition_epoch, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
-                            pos -= 6
-                        pos += 6
-                        partitions.append(PartitionData(
-                            partition_index, leader_epoch, (), new_isr_with_epochs, leader_recovery_state,
-                            partition_epoch, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -185,48 +190,50 @@ class AlterPartitionRequest(Message, gc=False):
                 broker_id_3, broker_epoch_3, size = _read_iqB(data, pos)
                 pos += 13
                 topics_2: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, leader_epoch_2, size = _read_iiB(data, pos)
-                        new_isr: tuple[int, ...]
-                        if size == 1:
-                            new_isr = ()
-                            pos += 9
-                        elif 0 < size < SHORT:
-                            new_isr = _read_array_i[size](data, pos + 9)
-                            pos += 4 * size + 5
-                        else:
-                            new_isr, pos = long_array(data, pos + 9, size, "i")
-                        leader_recovery_state_2, partition_epoch_2, tags = _read_biB(data, pos)
-                        unknown_5: UnknownTags = ()
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, leader_epoch_2, size = _read_iiB(data, pos)
+                                new_isr: tuple[int, ...]
+                                if size == 1:
+                                    new_isr = ()
+                                    pos += 9
+                                elif 0 < size < SHORT:
+                                    new_isr = _read_array_i[size](data, pos + 9)
+                                    pos += 4 * size + 5
+                                else:
+                                    new_isr, pos = long_array(data, pos + 9, size, "i")
+                                leader_recovery_state_2, partition_epoch_2, tags = _read_biB(data, pos)
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 6, tags)
+                                    pos -= 6
+                                pos += 6
+                                partitions_2.append(PartitionData(
+                                    partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2,
+                                    partition_epoch_2, unknown_5,
+                                ))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 6, tags)
-                            pos -= 6
-                        pos += 6
-                        partitions_2.append(PartitionData(
-                            partition_index_2, leader_epoch_2, new_isr, [], leader_recovery_state_2,
-                            partition_epoch_2, unknown_5,
-                        ))
-                    tags = data[pos]
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TopicData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_6))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:

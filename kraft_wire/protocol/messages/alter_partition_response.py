@@ -112,48 +112,52 @@ class AlterPartitionResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, leader_id, leader_epoch, size = _read_ihiiB(data, pos)
-                        isr: tuple[int, ...]
-                        if size == 1:
-                            isr = ()
-                            pos += 15
-                        elif 0 < size < SHORT:
-                            isr = _read_array_i[size](data, pos + 15)
-                            pos += 4 * size + 11
-                        else:
-                            isr, pos = long_array(data, pos + 15, size, "i")
-                        leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, leader_id, leader_epoch, size = _read_ihiiB(
+                                    data, pos,
+                                )
+                                isr: tuple[int, ...]
+                                if size == 1:
+                                    isr = ()
+                                    pos += 15
+                                elif 0 < size < SHORT:
+                                    isr = _read_array_i[size](data, pos + 15)
+                                    pos += 4 * size + 11
+                                else:
+                                    isr, pos = long_array(data, pos + 15, size, "i")
+                                leader_recovery_state, partition_epoch, tags = _read_biB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 6, tags)
+                                    pos -= 6
+                                pos += 6
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, leader_id, leader_epoch, isr,
+                                    leader_recovery_state, partition_epoch, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 6, tags)
-                            pos -= 6
-                        pos += 6
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, leader_id, leader_epoch, isr,
-                            leader_recovery_state, partition_epoch, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

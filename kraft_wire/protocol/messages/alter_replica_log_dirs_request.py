@@ -85,59 +85,61 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 dirs: list[AlterReplicaLogDir]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 dirs = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        path = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        path, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topics: list[AlterReplicaLogDirTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name = data[pos + 1:end].decode()
+                            path = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
+                            path, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                        pos += 1
+                        topics: list[AlterReplicaLogDirTopic]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partitions: tuple[int, ...]
+                                if size == 1:
+                                    partitions = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partitions = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partitions, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(AlterReplicaLogDirTopic(name, partitions, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(AlterReplicaLogDirTopic(name, partitions, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    dirs.append(AlterReplicaLogDir(path, topics, unknown_2))
+                        dirs.append(AlterReplicaLogDir(path, topics, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -148,8 +150,8 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 dirs_2: list[AlterReplicaLogDir]
-                rounds = range(check_count(data, pos, size))
                 dirs_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -161,8 +163,8 @@ class AlterReplicaLogDirsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     topics_2: list[AlterReplicaLogDirTopic]
-                    rounds = range(check_count(data, pos, size))
                     topics_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -111,57 +111,59 @@ class AlterShareGroupOffsetsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses: list[AlterShareGroupOffsetsResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[AlterShareGroupOffsetsResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
                         else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[AlterShareGroupOffsetsResponsePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(AlterShareGroupOffsetsResponsePartition(
+                                    partition_index, error_code_2, error_message_2, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(AlterShareGroupOffsetsResponsePartition(
-                            partition_index, error_code_2, error_message_2, unknown,
+                        responses.append(AlterShareGroupOffsetsResponseTopic(
+                            topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(AlterShareGroupOffsetsResponseTopic(
-                        topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
-                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

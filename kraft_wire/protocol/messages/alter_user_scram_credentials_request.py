@@ -97,73 +97,75 @@ class AlterUserScramCredentialsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 deletions: list[ScramCredentialDeletion]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 deletions = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    mechanism, tags = _read_bB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                        pos -= 2
-                    pos += 2
-                    deletions.append(ScramCredentialDeletion(name, mechanism, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        mechanism, tags = _read_bB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                            pos -= 2
+                        pos += 2
+                        deletions.append(ScramCredentialDeletion(name, mechanism, unknown))
                 size = data[pos]
                 pos += 1
                 upsertions: list[ScramCredentialUpsertion]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 upsertions = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    mechanism_2, iterations, size = _read_biB(data, pos)
-                    pos += 6
-                    salt: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        salt = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    size = data[pos]
-                    pos += 1
-                    salted_password: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        salted_password = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    upsertions.append(ScramCredentialUpsertion(
-                        name_2, mechanism_2, iterations, salt, salted_password, unknown_2,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        mechanism_2, iterations, size = _read_biB(data, pos)
+                        pos += 6
+                        salt: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            salt = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        size = data[pos]
+                        pos += 1
+                        salted_password: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            salted_password = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        upsertions.append(ScramCredentialUpsertion(
+                            name_2, mechanism_2, iterations, salt, salted_password, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -73,37 +73,40 @@ class AlterUserScramCredentialsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[AlterUserScramCredentialsResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        user = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        user, pos = long_string(data, pos + 1, size)
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(AlterUserScramCredentialsResult(user, error_code, error_message, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            user = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            user, pos = long_string(data, pos + 1, size)
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 3
+                        else:
+                            error_message, pos = long_string(data, pos + 3, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results.append(AlterUserScramCredentialsResult(
+                            user, error_code, error_message, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

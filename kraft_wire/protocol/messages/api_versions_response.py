@@ -147,19 +147,20 @@ class ApiVersionsResponse(Message, gc=False):
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 api_keys: list[ApiVersion]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 api_keys = []
-                for _ in rounds:
-                    api_key, min_version, max_version, tags = _read_hhhB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                        pos -= 7
-                    pos += 7
-                    api_keys.append(ApiVersion(api_key, min_version, max_version, unknown))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        api_key, min_version, max_version, tags = _read_hhhB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                            pos -= 7
+                        pos += 7
+                        api_keys.append(ApiVersion(api_key, min_version, max_version, unknown))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 pos += 5
                 supported_features: list[SupportedFeatureKey]
@@ -183,56 +184,58 @@ class ApiVersionsResponse(Message, gc=False):
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             supported_features = []
-                            for _ in rounds:
-                                size = data[pos]
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + size
-                                    name = data[pos + 1:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    name, pos = long_string(data, pos + 1, size)
-                                min_version_2, max_version_2, tags = _read_hhB(data, pos)
-                                unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                                    pos -= 5
-                                pos += 5
-                                supported_features.append(SupportedFeatureKey(
-                                    name, min_version_2, max_version_2, unknown_3,
-                                ))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name, pos = long_string(data, pos + 1, size)
+                                    min_version_2, max_version_2, tags = _read_hhB(data, pos)
+                                    unknown_3: UnknownTags = ()
+                                    if tags:
+                                        unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                                        pos -= 5
+                                    pos += 5
+                                    supported_features.append(SupportedFeatureKey(
+                                        name, min_version_2, max_version_2, unknown_3,
+                                    ))
                         elif tag == 1:
                             finalized_features_epoch, = _read_q(data, pos)
                             pos += 8
                         elif tag == 2:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             finalized_features = []
-                            for _ in rounds:
-                                size = data[pos]
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                max_version_level, min_version_level, tags = _read_hhB(data, pos)
-                                unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                                    pos -= 5
-                                pos += 5
-                                finalized_features.append(FinalizedFeatureKey(
-                                    name_2, max_version_level, min_version_level, unknown_4,
-                                ))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    max_version_level, min_version_level, tags = _read_hhB(data, pos)
+                                    unknown_4: UnknownTags = ()
+                                    if tags:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                                        pos -= 5
+                                    pos += 5
+                                    finalized_features.append(FinalizedFeatureKey(
+                                        name_2, max_version_level, min_version_level, unknown_4,
+                                    ))
                         elif tag == 3:
                             zk_migration_ready = data[pos] != 0
                             pos += 1
@@ -255,8 +258,8 @@ class ApiVersionsResponse(Message, gc=False):
                 error_code_2, size = _read_hi(data, pos)
                 pos += 6
                 api_keys_2: list[ApiVersion]
-                rounds = range(check_count(data, pos, size))
                 api_keys_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     api_key_2, min_version_3, max_version_3 = _read_hhh(data, pos)
                     pos += 6

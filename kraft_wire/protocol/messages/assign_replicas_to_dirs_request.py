@@ -104,51 +104,54 @@ class AssignReplicasToDirsRequest(Message, gc=False):
                 broker_id, broker_epoch, size = _read_iqB(data, pos)
                 pos += 13
                 directories: list[DirectoryData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 directories = []
-                for _ in rounds:
-                    id, size = _read_16sB(data, pos)
-                    pos += 17
-                    topics: list[TopicData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                        id, size = _read_16sB(data, pos)
                         pos += 17
-                        partitions: list[PartitionData]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, tags = _read_iB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                                pos -= 5
-                            pos += 5
-                            partitions.append(PartitionData(partition_index, unknown))
+                        topics: list[TopicData]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                topic_id, size = _read_16sB(data, pos)
+                                pos += 17
+                                partitions: list[PartitionData]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, tags = _read_iB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                                            pos -= 5
+                                        pos += 5
+                                        partitions.append(PartitionData(partition_index, unknown))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
+                        directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -105,51 +105,56 @@ class AssignReplicasToDirsResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 directories: list[DirectoryData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 directories = []
-                for _ in rounds:
-                    id, size = _read_16sB(data, pos)
-                    pos += 17
-                    topics: list[TopicData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
+                        id, size = _read_16sB(data, pos)
                         pos += 17
-                        partitions: list[PartitionData]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, error_code_2, tags = _read_ihB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                                pos -= 7
-                            pos += 7
-                            partitions.append(PartitionData(partition_index, error_code_2, unknown))
+                        topics: list[TopicData]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                topic_id, size = _read_16sB(data, pos)
+                                pos += 17
+                                partitions: list[PartitionData]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, error_code_2, tags = _read_ihB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                            pos -= 7
+                                        pos += 7
+                                        partitions.append(PartitionData(
+                                            partition_index, error_code_2, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(as_uuid(Uuid, topic_id), partitions, unknown_2))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
+                        directories.append(DirectoryData(as_uuid(Uuid, id), topics, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

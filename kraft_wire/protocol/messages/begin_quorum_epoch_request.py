@@ -137,77 +137,80 @@ class BeginQuorumEpochRequest(Message, gc=False):
                 voter_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(
-                            data, pos,
-                        )
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, voter_directory_id, leader_id, leader_epoch, tags = _read_i16siiB(
+                                    data, pos,
+                                )
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 29, tags)
+                                    pos -= 29
+                                pos += 29
+                                partitions.append(PartitionData(
+                                    partition_index, as_uuid(Uuid, voter_directory_id), leader_id,
+                                    leader_epoch, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 29, tags)
-                            pos -= 29
-                        pos += 29
-                        partitions.append(PartitionData(
-                            partition_index, as_uuid(Uuid, voter_directory_id), leader_id, leader_epoch,
-                            unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(topic_name, partitions, unknown_2))
                 size = data[pos]
                 pos += 1
                 leader_endpoints: list[LeaderEndpoint]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 leader_endpoints = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -229,8 +232,8 @@ class BeginQuorumEpochRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[TopicData]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -242,8 +245,8 @@ class BeginQuorumEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, leader_id_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12

@@ -131,56 +131,60 @@ class BrokerRegistrationRequest(Message, gc=False):
                 incarnation_id, size = _read_16sB(data, pos)
                 pos += 17
                 listeners: list[Listener]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, security_protocol, tags = _read_HhB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    listeners.append(Listener(name, host, port, security_protocol, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, security_protocol, tags = _read_HhB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        listeners.append(Listener(name, host, port, security_protocol, unknown))
                 size = data[pos]
                 pos += 1
                 features: list[Feature]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 features = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    features.append(Feature(name_2, min_supported_version, max_supported_version, unknown_2))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        features.append(Feature(
+                            name_2, min_supported_version, max_supported_version, unknown_2,
+                        ))
                 size = data[pos]
                 rack: str | None
                 if 0 < size < 128:
@@ -219,58 +223,60 @@ class BrokerRegistrationRequest(Message, gc=False):
                 incarnation_id_2, size = _read_16sB(data, pos)
                 pos += 17
                 listeners_2: list[Listener]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 listeners_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_3 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_3, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host_2, pos = long_string(data, pos + 1, size)
-                    port_2, security_protocol_2, tags = _read_HhB(data, pos)
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    listeners_2.append(Listener(name_3, host_2, port_2, security_protocol_2, unknown_4))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 1, size)
+                        port_2, security_protocol_2, tags = _read_HhB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        listeners_2.append(Listener(name_3, host_2, port_2, security_protocol_2, unknown_4))
                 size = data[pos]
                 pos += 1
                 features_2: list[Feature]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 features_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_4 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_4, pos = long_string(data, pos + 1, size)
-                    min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    features_2.append(Feature(
-                        name_4, min_supported_version_2, max_supported_version_2, unknown_5,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_4, pos = long_string(data, pos + 1, size)
+                        min_supported_version_2, max_supported_version_2, tags = _read_hhB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        features_2.append(Feature(
+                            name_4, min_supported_version_2, max_supported_version_2, unknown_5,
+                        ))
                 size = data[pos]
                 rack_2: str | None
                 if 0 < size < 128:

@@ -67,37 +67,38 @@ class ClientQuotaRecord(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 entity: list[EntityData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 entity = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        entity_type = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        entity_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    entity_name: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        entity_name = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        entity_name = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            entity_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        entity_name: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_name = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            entity_name = None
+                            pos += 1
+                        else:
+                            entity_name, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    else:
-                        entity_name, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    entity.append(EntityData(entity_type, entity_name, unknown))
+                        entity.append(EntityData(entity_type, entity_name, unknown))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size

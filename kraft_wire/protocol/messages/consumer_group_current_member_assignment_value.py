@@ -93,123 +93,125 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 assigned_partitions: list[TopicPartitions]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 assigned_partitions = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    partitions: tuple[int, ...]
-                    if size == 1:
-                        partitions = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs: tuple[int, ...] | None
-                    assignment_epochs = ()
-                    unknown: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id, size = _read_16sB(data, pos)
+                        partitions: tuple[int, ...]
+                        if size == 1:
+                            partitions = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        pos += 1
+                        assignment_epochs: tuple[int, ...] | None
+                        assignment_epochs = ()
+                        unknown: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs = None
                                     else:
-                                        assignment_epochs, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others is None:
-                                    others = []
-                                end = pos + size
-                                others.append((tag, data[pos:end]))
-                                pos = end
-                        if others:
-                            unknown = tuple(others)
-                    assigned_partitions.append(TopicPartitions(
-                        as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others is None:
+                                        others = []
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            if others:
+                                unknown = tuple(others)
+                        assigned_partitions.append(TopicPartitions(
+                            as_uuid(Uuid, topic_id), partitions, assignment_epochs, unknown,
+                        ))
                 size = data[pos]
                 pos += 1
                 partitions_pending_revocation: list[TopicPartitions]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 partitions_pending_revocation = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions_2, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_2: tuple[int, ...] | None
-                    assignment_epochs_2 = ()
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_2: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_2 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_2 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_2 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_2, size = _read_16sB(data, pos)
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions_2, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        pos += 1
+                        assignment_epochs_2: tuple[int, ...] | None
+                        assignment_epochs_2 = ()
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_2: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_2 = None
                                     else:
-                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_2 is None:
-                                    others_2 = []
-                                end = pos + size
-                                others_2.append((tag, data[pos:end]))
-                                pos = end
-                        if others_2:
-                            unknown_2 = tuple(others_2)
-                    partitions_pending_revocation.append(TopicPartitions(
-                        as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_2 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_2 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_2, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_2 is None:
+                                        others_2 = []
+                                    end = pos + size
+                                    others_2.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_2:
+                                unknown_2 = tuple(others_2)
+                        partitions_pending_revocation.append(TopicPartitions(
+                            as_uuid(Uuid, topic_id_2), partitions_2, assignment_epochs_2, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

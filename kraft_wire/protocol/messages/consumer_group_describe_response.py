@@ -187,217 +187,221 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state, pos = long_string(data, pos + 1, size)
-                    group_epoch, assignment_epoch, size = _read_iiB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 8 + size
-                        assignor_name = data[pos + 9:end].decode()
-                        pos = end
-                    else:
-                        assignor_name, pos = long_string(data, pos + 9, size)
-                    size = data[pos]
-                    pos += 1
-                    members: list[Member]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            instance_id = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            instance_id = None
-                            pos += 1
+                            error_message = None
+                            pos += 3
                         else:
-                            instance_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        rack_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            rack_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_id = None
-                            pos += 1
-                        else:
-                            rack_id, pos = long_string(data, pos + 1, size)
-                        member_epoch, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            client_id = data[pos + 5:end].decode()
-                            pos = end
-                        else:
-                            client_id, pos = long_string(data, pos + 5, size)
+                            error_message, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_host = data[pos + 1:end].decode()
+                            group_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_host, pos = long_string(data, pos + 1, size)
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state, pos = long_string(data, pos + 1, size)
+                        group_epoch, assignment_epoch, size = _read_iiB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 8 + size
+                            assignor_name = data[pos + 9:end].decode()
+                            pos = end
+                        else:
+                            assignor_name, pos = long_string(data, pos + 9, size)
                         size = data[pos]
                         pos += 1
-                        subscribed_topic_names: tuple[str, ...]
-                        if size == 1:
-                            subscribed_topic_names = ()
-                        else:
-                            subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        subscribed_topic_regex: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            subscribed_topic_regex = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            subscribed_topic_regex = None
-                            pos += 1
-                        else:
-                            subscribed_topic_regex, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        topic_partitions: list[TopicPartitions]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_partitions = []
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
+                        members: list[Member]
+                        members = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 16 + size
-                                topic_name = data[pos + 17:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                topic_name, pos = long_string(data, pos + 17, size)
-                            size = data[pos]
-                            partitions: tuple[int, ...]
-                            if size == 1:
-                                partitions = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                instance_id: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    instance_id = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    instance_id = None
+                                    pos += 1
+                                else:
+                                    instance_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                rack_id: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    rack_id = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_id = None
+                                    pos += 1
+                                else:
+                                    rack_id, pos = long_string(data, pos + 1, size)
+                                member_epoch, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    client_id = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    client_id, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_partitions.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
-                            ))
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        assignment = Assignment(topic_partitions, unknown_2)
-                        size = data[pos + 1]
-                        pos += 2
-                        topic_partitions_2: list[TopicPartitions]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_partitions_2 = []
-                        for _ in rounds:
-                            topic_id_2, size = _read_16sB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 16 + size
-                                topic_name_2 = data[pos + 17:end].decode()
-                                pos = end
-                            else:
-                                topic_name_2, pos = long_string(data, pos + 17, size)
-                            size = data[pos]
-                            partitions_2: tuple[int, ...]
-                            if size == 1:
-                                partitions_2 = ()
+                                subscribed_topic_names: tuple[str, ...]
+                                if size == 1:
+                                    subscribed_topic_names = ()
+                                else:
+                                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                subscribed_topic_regex: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    subscribed_topic_regex = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    subscribed_topic_regex = None
+                                    pos += 1
+                                else:
+                                    subscribed_topic_regex, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_2 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_2, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_partitions_2.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_3,
-                            ))
-                        tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                                topic_partitions: list[TopicPartitions]
+                                topic_partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        topic_id, size = _read_16sB(data, pos)
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            topic_name = data[pos + 17:end].decode()
+                                            pos = end
+                                        else:
+                                            topic_name, pos = long_string(data, pos + 17, size)
+                                        size = data[pos]
+                                        partitions: tuple[int, ...]
+                                        if size == 1:
+                                            partitions = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_partitions.append(TopicPartitions(
+                                            as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                assignment = Assignment(topic_partitions, unknown_2)
+                                size = data[pos + 1]
+                                pos += 2
+                                topic_partitions_2: list[TopicPartitions]
+                                topic_partitions_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        topic_id_2, size = _read_16sB(data, pos)
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            topic_name_2 = data[pos + 17:end].decode()
+                                            pos = end
+                                        else:
+                                            topic_name_2, pos = long_string(data, pos + 17, size)
+                                        size = data[pos]
+                                        partitions_2: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_2 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_2 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_2, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_3: UnknownTags = ()
+                                        if tags:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_partitions_2.append(TopicPartitions(
+                                            as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_3,
+                                        ))
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                target_assignment = Assignment(topic_partitions_2, unknown_4)
+                                member_type, tags = _read_bB(data, pos + 1)
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                members.append(Member(
+                                    member_id, instance_id, rack_id, member_epoch, client_id, client_host,
+                                    subscribed_topic_names, subscribed_topic_regex, assignment,
+                                    target_assignment, member_type, unknown_5,
+                                ))
+                        authorized_operations, tags = _read_iB(data, pos)
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        target_assignment = Assignment(topic_partitions_2, unknown_4)
-                        member_type, tags = _read_bB(data, pos + 1)
-                        unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        members.append(Member(
-                            member_id, instance_id, rack_id, member_epoch, client_id, client_host,
-                            subscribed_topic_names, subscribed_topic_regex, assignment, target_assignment,
-                            member_type, unknown_5,
+                            unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups.append(DescribedGroup(
+                            error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                            assignor_name, members, authorized_operations, unknown_6,
                         ))
-                    authorized_operations, tags = _read_iB(data, pos)
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups.append(DescribedGroup(
-                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
-                        assignor_name, members, authorized_operations, unknown_6,
-                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -408,217 +412,222 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups_2 = []
-                for _ in rounds:
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 3
-                    else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state_2, pos = long_string(data, pos + 1, size)
-                    group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 8 + size
-                        assignor_name_2 = data[pos + 9:end].decode()
-                        pos = end
-                    else:
-                        assignor_name_2, pos = long_string(data, pos + 9, size)
-                    size = data[pos]
-                    pos += 1
-                    members_2: list[Member]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members_2 = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        instance_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            instance_id_2 = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            instance_id_2 = None
-                            pos += 1
+                            error_message_2 = None
+                            pos += 3
                         else:
-                            instance_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        rack_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            rack_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_id_2 = None
-                            pos += 1
-                        else:
-                            rack_id_2, pos = long_string(data, pos + 1, size)
-                        member_epoch_2, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            client_id_2 = data[pos + 5:end].decode()
-                            pos = end
-                        else:
-                            client_id_2, pos = long_string(data, pos + 5, size)
+                            error_message_2, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_host_2 = data[pos + 1:end].decode()
+                            group_id_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_host_2, pos = long_string(data, pos + 1, size)
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state_2, pos = long_string(data, pos + 1, size)
+                        group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 8 + size
+                            assignor_name_2 = data[pos + 9:end].decode()
+                            pos = end
+                        else:
+                            assignor_name_2, pos = long_string(data, pos + 9, size)
                         size = data[pos]
                         pos += 1
-                        subscribed_topic_names_2: tuple[str, ...]
-                        if size == 1:
-                            subscribed_topic_names_2 = ()
-                        else:
-                            subscribed_topic_names_2, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        subscribed_topic_regex_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            subscribed_topic_regex_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            subscribed_topic_regex_2 = None
-                            pos += 1
-                        else:
-                            subscribed_topic_regex_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        topic_partitions_3: list[TopicPartitions]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_partitions_3 = []
-                        for _ in rounds:
-                            topic_id_3, size = _read_16sB(data, pos)
+                        members_2: list[Member]
+                        members_2 = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 16 + size
-                                topic_name_3 = data[pos + 17:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                topic_name_3, pos = long_string(data, pos + 17, size)
-                            size = data[pos]
-                            partitions_3: tuple[int, ...]
-                            if size == 1:
-                                partitions_3 = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                instance_id_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    instance_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    instance_id_2 = None
+                                    pos += 1
+                                else:
+                                    instance_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                rack_id_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    rack_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_id_2 = None
+                                    pos += 1
+                                else:
+                                    rack_id_2, pos = long_string(data, pos + 1, size)
+                                member_epoch_2, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    client_id_2 = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    client_id_2, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_3, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_8: UnknownTags = ()
-                            if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_partitions_3.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id_3), topic_name_3, partitions_3, unknown_8,
-                            ))
-                        tags = data[pos]
-                        unknown_9: UnknownTags = ()
-                        if tags:
-                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        assignment_2 = Assignment(topic_partitions_3, unknown_9)
-                        size = data[pos + 1]
-                        pos += 2
-                        topic_partitions_4: list[TopicPartitions]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_partitions_4 = []
-                        for _ in rounds:
-                            topic_id_4, size = _read_16sB(data, pos)
-                            if 0 < size < 128:
-                                end = pos + 16 + size
-                                topic_name_4 = data[pos + 17:end].decode()
-                                pos = end
-                            else:
-                                topic_name_4, pos = long_string(data, pos + 17, size)
-                            size = data[pos]
-                            partitions_4: tuple[int, ...]
-                            if size == 1:
-                                partitions_4 = ()
+                                subscribed_topic_names_2: tuple[str, ...]
+                                if size == 1:
+                                    subscribed_topic_names_2 = ()
+                                else:
+                                    subscribed_topic_names_2, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                subscribed_topic_regex_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    subscribed_topic_regex_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    subscribed_topic_regex_2 = None
+                                    pos += 1
+                                else:
+                                    subscribed_topic_regex_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_4, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_10: UnknownTags = ()
-                            if tags:
-                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_partitions_4.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id_4), topic_name_4, partitions_4, unknown_10,
-                            ))
-                        tags = data[pos]
-                        unknown_11: UnknownTags = ()
+                                topic_partitions_3: list[TopicPartitions]
+                                topic_partitions_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        topic_id_3, size = _read_16sB(data, pos)
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            topic_name_3 = data[pos + 17:end].decode()
+                                            pos = end
+                                        else:
+                                            topic_name_3, pos = long_string(data, pos + 17, size)
+                                        size = data[pos]
+                                        partitions_3: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_3 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_3 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_3, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_8: UnknownTags = ()
+                                        if tags:
+                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_partitions_3.append(TopicPartitions(
+                                            as_uuid(Uuid, topic_id_3), topic_name_3, partitions_3, unknown_8,
+                                        ))
+                                tags = data[pos]
+                                unknown_9: UnknownTags = ()
+                                if tags:
+                                    unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                assignment_2 = Assignment(topic_partitions_3, unknown_9)
+                                size = data[pos + 1]
+                                pos += 2
+                                topic_partitions_4: list[TopicPartitions]
+                                topic_partitions_4 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        topic_id_4, size = _read_16sB(data, pos)
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            topic_name_4 = data[pos + 17:end].decode()
+                                            pos = end
+                                        else:
+                                            topic_name_4, pos = long_string(data, pos + 17, size)
+                                        size = data[pos]
+                                        partitions_4: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_4 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_4 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_4, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_10: UnknownTags = ()
+                                        if tags:
+                                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_partitions_4.append(TopicPartitions(
+                                            as_uuid(Uuid, topic_id_4), topic_name_4, partitions_4, unknown_10,
+                                        ))
+                                tags = data[pos]
+                                unknown_11: UnknownTags = ()
+                                if tags:
+                                    unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                target_assignment_2 = Assignment(topic_partitions_4, unknown_11)
+                                tags = data[pos + 1]
+                                unknown_12: UnknownTags = ()
+                                if tags:
+                                    unknown_12, pos = read_unknown_tags(data, pos + 2, tags)
+                                    pos -= 2
+                                pos += 2
+                                members_2.append(Member(
+                                    member_id_2, instance_id_2, rack_id_2, member_epoch_2, client_id_2,
+                                    client_host_2, subscribed_topic_names_2, subscribed_topic_regex_2,
+                                    assignment_2, target_assignment_2, -1, unknown_12,
+                                ))
+                        authorized_operations_2, tags = _read_iB(data, pos)
+                        unknown_13: UnknownTags = ()
                         if tags:
-                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        target_assignment_2 = Assignment(topic_partitions_4, unknown_11)
-                        tags = data[pos + 1]
-                        unknown_12: UnknownTags = ()
-                        if tags:
-                            unknown_12, pos = read_unknown_tags(data, pos + 2, tags)
-                            pos -= 2
-                        pos += 2
-                        members_2.append(Member(
-                            member_id_2, instance_id_2, rack_id_2, member_epoch_2, client_id_2, client_host_2,
-                            subscribed_topic_names_2, subscribed_topic_regex_2, assignment_2,
-                            target_assignment_2, -1, unknown_12,
+                            unknown_13, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups_2.append(DescribedGroup(
+                            error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
+                            assignment_epoch_2, assignor_name_2, members_2, authorized_operations_2,
+                            unknown_13,
                         ))
-                    authorized_operations_2, tags = _read_iB(data, pos)
-                    unknown_13: UnknownTags = ()
-                    if tags:
-                        unknown_13, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups_2.append(DescribedGroup(
-                        error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
-                        assignment_epoch_2, assignor_name_2, members_2, authorized_operations_2, unknown_13,
-                    ))
                 tags = data[pos]
                 unknown_14: UnknownTags = ()
                 if tags:

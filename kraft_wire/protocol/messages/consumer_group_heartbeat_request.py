@@ -176,29 +176,32 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     topic_partitions = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions = []
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
-                            pos += 17
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                    if size != 1:
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
                         else:
-                            partitions, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topic_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, unknown))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            topic_id, size = _read_16sB(data, pos)
+                            partitions: tuple[int, ...]
+                            if size == 1:
+                                partitions = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos + 17)
+                                pos += 4 * size + 13
+                            else:
+                                partitions, pos = long_array(data, pos + 17, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id), partitions, unknown,
+                            ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -273,31 +276,32 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     topic_partitions_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions_2 = []
-                    for _ in rounds:
-                        topic_id_2, size = _read_16sB(data, pos)
-                        partitions_2: tuple[int, ...]
-                        if size == 1:
-                            partitions_2 = ()
-                            pos += 17
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 17)
-                            pos += 4 * size + 13
+                    if size != 1:
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
                         else:
-                            partitions_2, pos = long_array(data, pos + 17, size, "i")
-                        tags = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topic_partitions_2.append(TopicPartitions(
-                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
-                        ))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            topic_id_2, size = _read_16sB(data, pos)
+                            partitions_2: tuple[int, ...]
+                            if size == 1:
+                                partitions_2 = ()
+                                pos += 17
+                            elif 0 < size < SHORT:
+                                partitions_2 = _read_array_i[size](data, pos + 17)
+                                pos += 4 * size + 13
+                            else:
+                                partitions_2, pos = long_array(data, pos + 17, size, "i")
+                            tags = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topic_partitions_2.append(TopicPartitions(
+                                as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                            ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

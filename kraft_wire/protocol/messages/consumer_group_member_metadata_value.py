@@ -204,37 +204,38 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                                 session_timeout_ms, size = _read_iB(data, pos)
                                 pos += 5
                                 supported_protocols: list[ClassicProtocol]
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
                                 supported_protocols = []
-                                for _ in rounds:
-                                    size = data[pos]
+                                if size != 1:
                                     if 0 < size < 128:
-                                        end = pos + size
-                                        name = data[pos + 1:end].decode()
-                                        pos = end
+                                        rounds = ROUNDS[size]
                                     else:
-                                        name, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    pos += 1
-                                    metadata: bytes
-                                    if size > 127:
-                                        size, pos = long_size(data, pos, size)
-                                    if size > 0:
-                                        end = pos + size - 1
-                                        metadata = data[pos:end]
-                                        pos = end
-                                    else:
-                                        refuse()
-                                    tags = data[pos]
-                                    unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    supported_protocols.append(ClassicProtocol(name, metadata, unknown_2))
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            name = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            name, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        metadata: bytes
+                                        if size > 127:
+                                            size, pos = long_size(data, pos, size)
+                                        if size > 0:
+                                            end = pos + size - 1
+                                            metadata = data[pos:end]
+                                            pos = end
+                                        else:
+                                            refuse()
+                                        tags = data[pos]
+                                        unknown_2: UnknownTags = ()
+                                        if tags:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        supported_protocols.append(ClassicProtocol(name, metadata, unknown_2))
                                 tags = data[pos]
                                 unknown_3: UnknownTags = ()
                                 if tags:

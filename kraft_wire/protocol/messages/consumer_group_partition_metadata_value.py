@@ -92,51 +92,54 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicMetadata]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 16 + size
-                        topic_name = data[pos + 17:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 17, size)
-                    num_partitions, size = _read_iB(data, pos)
-                    pos += 5
-                    partition_metadata: list[PartitionMetadata]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_metadata = []
                     for _ in rounds:
-                        partition, size = _read_iB(data, pos)
-                        pos += 5
-                        racks: tuple[str, ...]
-                        if size == 1:
-                            racks = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 16 + size
+                            topic_name = data[pos + 17:end].decode()
+                            pos = end
                         else:
-                            racks, pos = read_compact_strings(data, pos, size)
+                            topic_name, pos = long_string(data, pos + 17, size)
+                        num_partitions, size = _read_iB(data, pos)
+                        pos += 5
+                        partition_metadata: list[PartitionMetadata]
+                        partition_metadata = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, size = _read_iB(data, pos)
+                                pos += 5
+                                racks: tuple[str, ...]
+                                if size == 1:
+                                    racks = ()
+                                else:
+                                    racks, pos = read_compact_strings(data, pos, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partition_metadata.append(PartitionMetadata(partition, racks, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partition_metadata.append(PartitionMetadata(partition, racks, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicMetadata(
-                        as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata, unknown_2,
-                    ))
+                        topics.append(TopicMetadata(
+                            as_uuid(Uuid, topic_id), topic_name, num_partitions, partition_metadata,
+                            unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -60,8 +60,8 @@ class ConsumerProtocolAssignment(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 assigned_partitions: list[TopicPartition]
-                rounds = range(check_count(data, pos, size))
                 assigned_partitions = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

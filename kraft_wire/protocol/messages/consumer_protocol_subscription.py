@@ -88,8 +88,8 @@ class ConsumerProtocolSubscription(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 owned_partitions: list[TopicPartition]
-                rounds = range(check_count(data, pos, size))
                 owned_partitions = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -137,8 +137,8 @@ class ConsumerProtocolSubscription(Message, gc=False):
                 if version >= 1:
                     size, = _read_i(data, pos)
                     pos += 4
-                    rounds = range(check_count(data, pos, size))
                     owned_partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -86,43 +86,44 @@ class CreateAclsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 creations: list[AclCreation]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 creations = []
-                for _ in rounds:
-                    resource_type, size = _read_bB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    resource_pattern_type, size = _read_bB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        principal = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        principal, pos = long_string(data, pos + 2, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    operation, permission_type, tags = _read_bbB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    creations.append(AclCreation(
-                        resource_type, resource_name, resource_pattern_type, principal, host, operation,
-                        permission_type, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        resource_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        resource_pattern_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            principal = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            principal, pos = long_string(data, pos + 2, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        operation, permission_type, tags = _read_bbB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        creations.append(AclCreation(
+                            resource_type, resource_name, resource_pattern_type, principal, host, operation,
+                            permission_type, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -133,8 +134,8 @@ class CreateAclsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 creations_2: list[AclCreation]
-                rounds = range(check_count(data, pos, size))
                 creations_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:

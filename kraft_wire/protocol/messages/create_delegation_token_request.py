@@ -103,33 +103,34 @@ class CreateDelegationTokenRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 renewers: list[CreatableRenewers]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 renewers = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        principal_type = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        principal_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_name, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    renewers.append(CreatableRenewers(principal_type, principal_name, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_name, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        renewers.append(CreatableRenewers(principal_type, principal_name, unknown))
                 max_lifetime_ms, tags = _read_qB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -142,33 +143,34 @@ class CreateDelegationTokenRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 renewers_2: list[CreatableRenewers]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 renewers_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        principal_type_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        principal_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_name_2, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    renewers_2.append(CreatableRenewers(principal_type_2, principal_name_2, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_type_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_type_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            principal_name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            principal_name_2, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        renewers_2.append(CreatableRenewers(principal_type_2, principal_name_2, unknown_3))
                 max_lifetime_ms_2, tags = _read_qB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -179,8 +181,8 @@ class CreateDelegationTokenRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 renewers_3: list[CreatableRenewers]
-                rounds = range(check_count(data, pos, size))
                 renewers_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -102,55 +102,57 @@ class CreatePartitionsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[CreatePartitionsTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    count, size = _read_iB(data, pos)
-                    pos += 5
-                    assignments: list[CreatePartitionsAssignment] | None
-                    if size == 0:
-                        assignments = None
-                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        assignments = []
-                        for _ in rounds:
-                            size = data[pos]
-                            broker_ids: tuple[int, ...]
-                            if size == 1:
-                                broker_ids = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                broker_ids = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                broker_ids, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            assignments.append(CreatePartitionsAssignment(broker_ids, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(CreatePartitionsTopic(name, count, assignments, unknown_2))
+                            name, pos = long_string(data, pos + 1, size)
+                        count, size = _read_iB(data, pos)
+                        pos += 5
+                        assignments: list[CreatePartitionsAssignment] | None
+                        if size == 0:
+                            assignments = None
+                        else:
+                            assignments = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    broker_ids: tuple[int, ...]
+                                    if size == 1:
+                                        broker_ids = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        broker_ids = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        broker_ids, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown: UnknownTags = ()
+                                    if tags:
+                                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    assignments.append(CreatePartitionsAssignment(broker_ids, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(CreatePartitionsTopic(name, count, assignments, unknown_2))
                 timeout_ms, validate_only, tags = _read_itB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -161,8 +163,8 @@ class CreatePartitionsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatePartitionsTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -177,8 +179,8 @@ class CreatePartitionsRequest(Message, gc=False):
                     if size < 0:
                         assignments_2 = None
                     else:
-                        rounds = range(check_count(data, pos, size))
                         assignments_2 = []
+                        rounds = range(check_count(data, pos, size))
                         for _ in rounds:
                             size, = _read_i(data, pos)
                             pos += 4

@@ -130,88 +130,93 @@ class CreateTopicsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[CreatableTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    num_partitions, replication_factor, size = _read_ihB(data, pos)
-                    pos += 7
-                    assignments: list[CreatableReplicaAssignment]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    assignments = []
-                    for _ in rounds:
-                        partition_index, size = _read_iB(data, pos)
-                        broker_ids: tuple[int, ...]
-                        if size == 1:
-                            broker_ids = ()
-                            pos += 5
-                        elif 0 < size < SHORT:
-                            broker_ids = _read_array_i[size](data, pos + 5)
-                            pos += 4 * size + 1
-                        else:
-                            broker_ids, pos = long_array(data, pos + 5, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        assignments.append(CreatableReplicaAssignment(partition_index, broker_ids, unknown))
-                    size = data[pos]
-                    pos += 1
-                    configs: list[CreatableTopicConfig]
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    configs = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name_2 = data[pos + 1:end].decode()
+                            name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
+                            name, pos = long_string(data, pos + 1, size)
+                        num_partitions, replication_factor, size = _read_ihB(data, pos)
+                        pos += 7
+                        assignments: list[CreatableReplicaAssignment]
+                        assignments = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, size = _read_iB(data, pos)
+                                broker_ids: tuple[int, ...]
+                                if size == 1:
+                                    broker_ids = ()
+                                    pos += 5
+                                elif 0 < size < SHORT:
+                                    broker_ids = _read_array_i[size](data, pos + 5)
+                                    pos += 4 * size + 1
+                                else:
+                                    broker_ids, pos = long_array(data, pos + 5, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                assignments.append(CreatableReplicaAssignment(
+                                    partition_index, broker_ids, unknown,
+                                ))
                         size = data[pos]
-                        value: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            value = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            value = None
-                            pos += 1
-                        else:
-                            value, pos = long_string(data, pos + 1, size)
+                        pos += 1
+                        configs: list[CreatableTopicConfig]
+                        configs = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                value: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    value = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    value = None
+                                    pos += 1
+                                else:
+                                    value, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                configs.append(CreatableTopicConfig(name_2, value, unknown_2))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        configs.append(CreatableTopicConfig(name_2, value, unknown_2))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(CreatableTopic(
-                        name, num_partitions, replication_factor, assignments, configs, unknown_3,
-                    ))
+                        topics.append(CreatableTopic(
+                            name, num_partitions, replication_factor, assignments, configs, unknown_3,
+                        ))
                 timeout_ms, validate_only, tags = _read_itB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -222,8 +227,8 @@ class CreateTopicsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[CreatableTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -235,8 +240,8 @@ class CreateTopicsRequest(Message, gc=False):
                     num_partitions_2, replication_factor_2, size = _read_ihi(data, pos)
                     pos += 10
                     assignments_2: list[CreatableReplicaAssignment]
-                    rounds = range(check_count(data, pos, size))
                     assignments_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, size = _read_ii(data, pos)
                         pos += 8
@@ -246,8 +251,8 @@ class CreateTopicsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[CreatableTopicConfig]
-                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -134,100 +134,102 @@ class CreateTopicsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[CreatableTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    topic_id, error_code, size = _read_16shB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 18 + size
-                        error_message = data[pos + 19:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 19
-                    else:
-                        error_message, pos = long_string(data, pos + 19, size)
-                    num_partitions, replication_factor, size = _read_ihB(data, pos)
-                    pos += 7
-                    configs: list[CreatableTopicConfigs] | None
-                    if size == 0:
-                        configs = None
-                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        configs = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                name_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            value: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                value = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                value = None
-                                pos += 1
-                            else:
-                                value, pos = long_string(data, pos + 1, size)
-                            read_only, config_source, is_sensitive, tags = _read_tbtB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 4, tags)
-                                pos -= 4
-                            pos += 4
-                            configs.append(CreatableTopicConfigs(
-                                name_2, value, read_only, config_source, is_sensitive, unknown,
-                            ))
-                    tags = data[pos]
-                    pos += 1
-                    topic_config_error_code: int
-                    topic_config_error_code = 0
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                topic_config_error_code, = _read_h(data, pos)
+                            name, pos = long_string(data, pos + 1, size)
+                        topic_id, error_code, size = _read_16shB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 18 + size
+                            error_message = data[pos + 19:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 19
+                        else:
+                            error_message, pos = long_string(data, pos + 19, size)
+                        num_partitions, replication_factor, size = _read_ihB(data, pos)
+                        pos += 7
+                        configs: list[CreatableTopicConfigs] | None
+                        if size == 0:
+                            configs = None
+                        else:
+                            configs = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    value: str | None
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        value = data[pos + 1:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        value = None
+                                        pos += 1
+                                    else:
+                                        value, pos = long_string(data, pos + 1, size)
+                                    read_only, config_source, is_sensitive, tags = _read_tbtB(data, pos)
+                                    unknown: UnknownTags = ()
+                                    if tags:
+                                        unknown, pos = read_unknown_tags(data, pos + 4, tags)
+                                        pos -= 4
+                                    pos += 4
+                                    configs.append(CreatableTopicConfigs(
+                                        name_2, value, read_only, config_source, is_sensitive, unknown,
+                                    ))
+                        tags = data[pos]
+                        pos += 1
+                        topic_config_error_code: int
+                        topic_config_error_code = 0
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
                                 pos += 2
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others is None:
-                                    others = []
-                                end = pos + size
-                                others.append((tag, data[pos:end]))
-                                pos = end
-                        if others:
-                            unknown_2 = tuple(others)
-                    topics.append(CreatableTopicResult(
-                        name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code,
-                        num_partitions, replication_factor, configs, unknown_2,
-                    ))
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    topic_config_error_code, = _read_h(data, pos)
+                                    pos += 2
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others is None:
+                                        others = []
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            if others:
+                                unknown_2 = tuple(others)
+                        topics.append(CreatableTopicResult(
+                            name, as_uuid(Uuid, topic_id), error_code, error_message, topic_config_error_code,
+                            num_partitions, replication_factor, configs, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -238,100 +240,103 @@ class CreateTopicsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[CreatableTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_3 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_3, pos = long_string(data, pos + 1, size)
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 3
-                    else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    num_partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                    pos += 7
-                    configs_2: list[CreatableTopicConfigs] | None
-                    if size == 0:
-                        configs_2 = None
-                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            name_3 = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        configs_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_4 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                name_4, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            value_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                value_2 = None
-                                pos += 1
-                            else:
-                                value_2, pos = long_string(data, pos + 1, size)
-                            read_only_2, config_source_2, is_sensitive_2, tags = _read_tbtB(data, pos)
-                            unknown_4: UnknownTags = ()
-                            if tags:
-                                unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
-                                pos -= 4
-                            pos += 4
-                            configs_2.append(CreatableTopicConfigs(
-                                name_4, value_2, read_only_2, config_source_2, is_sensitive_2, unknown_4,
-                            ))
-                    tags = data[pos]
-                    pos += 1
-                    topic_config_error_code_2: int
-                    topic_config_error_code_2 = 0
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_2: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                topic_config_error_code_2, = _read_h(data, pos)
+                            name_3, pos = long_string(data, pos + 1, size)
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 3
+                        else:
+                            error_message_2, pos = long_string(data, pos + 3, size)
+                        num_partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                        pos += 7
+                        configs_2: list[CreatableTopicConfigs] | None
+                        if size == 0:
+                            configs_2 = None
+                        else:
+                            configs_2 = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_4 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_4, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    value_2: str | None
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        value_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        value_2 = None
+                                        pos += 1
+                                    else:
+                                        value_2, pos = long_string(data, pos + 1, size)
+                                    read_only_2, config_source_2, is_sensitive_2, tags = _read_tbtB(data, pos)
+                                    unknown_4: UnknownTags = ()
+                                    if tags:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 4, tags)
+                                        pos -= 4
+                                    pos += 4
+                                    configs_2.append(CreatableTopicConfigs(
+                                        name_4, value_2, read_only_2, config_source_2, is_sensitive_2,
+                                        unknown_4,
+                                    ))
+                        tags = data[pos]
+                        pos += 1
+                        topic_config_error_code_2: int
+                        topic_config_error_code_2 = 0
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_2: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
                                 pos += 2
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_2 is None:
-                                    others_2 = []
-                                end = pos + size
-                                others_2.append((tag, data[pos:end]))
-                                pos = end
-                        if others_2:
-                            unknown_5 = tuple(others_2)
-                    topics_2.append(CreatableTopicResult(
-                        name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2,
-                        num_partitions_2, replication_factor_2, configs_2, unknown_5,
-                    ))
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    topic_config_error_code_2, = _read_h(data, pos)
+                                    pos += 2
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_2 is None:
+                                        others_2 = []
+                                    end = pos + size
+                                    others_2.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_2:
+                                unknown_5 = tuple(others_2)
+                        topics_2.append(CreatableTopicResult(
+                            name_3, Uuid.ZERO, error_code_2, error_message_2, topic_config_error_code_2,
+                            num_partitions_2, replication_factor_2, configs_2, unknown_5,
+                        ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -342,8 +347,8 @@ class CreateTopicsResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 topics_3: list[CreatableTopicResult]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -88,55 +88,56 @@ class DeleteAclsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 filters: list[DeleteAclsFilter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 filters = []
-                for _ in rounds:
-                    resource_type_filter, size = _read_bB(data, pos)
-                    resource_name_filter: str | None
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name_filter = data[pos + 2:end].decode()
-                        pos = end
-                    elif size == 0:
-                        resource_name_filter = None
-                        pos += 2
+                        rounds = ROUNDS[size]
                     else:
-                        resource_name_filter, pos = long_string(data, pos + 2, size)
-                    pattern_type_filter, size = _read_bB(data, pos)
-                    principal_filter: str | None
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        principal_filter = data[pos + 2:end].decode()
-                        pos = end
-                    elif size == 0:
-                        principal_filter = None
-                        pos += 2
-                    else:
-                        principal_filter, pos = long_string(data, pos + 2, size)
-                    size = data[pos]
-                    host_filter: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        host_filter = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        host_filter = None
-                        pos += 1
-                    else:
-                        host_filter, pos = long_string(data, pos + 1, size)
-                    operation, permission_type, tags = _read_bbB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    filters.append(DeleteAclsFilter(
-                        resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
-                        host_filter, operation, permission_type, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        resource_type_filter, size = _read_bB(data, pos)
+                        resource_name_filter: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            resource_name_filter = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            resource_name_filter = None
+                            pos += 2
+                        else:
+                            resource_name_filter, pos = long_string(data, pos + 2, size)
+                        pattern_type_filter, size = _read_bB(data, pos)
+                        principal_filter: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            principal_filter = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            principal_filter = None
+                            pos += 2
+                        else:
+                            principal_filter, pos = long_string(data, pos + 2, size)
+                        size = data[pos]
+                        host_filter: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            host_filter = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            host_filter = None
+                            pos += 1
+                        else:
+                            host_filter, pos = long_string(data, pos + 1, size)
+                        operation, permission_type, tags = _read_bbB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        filters.append(DeleteAclsFilter(
+                            resource_type_filter, resource_name_filter, pattern_type_filter, principal_filter,
+                            host_filter, operation, permission_type, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -147,8 +148,8 @@ class DeleteAclsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 filters_2: list[DeleteAclsFilter]
-                rounds = range(check_count(data, pos, size))
                 filters_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_filter_2, size = _read_bh(data, pos)
                     resource_name_filter_2: str | None

@@ -128,83 +128,85 @@ class DeleteAclsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 filter_results: list[DeleteAclsFilterResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 filter_results = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    pos += 1
-                    matching_acls: list[DeleteAclsMatchingAcl]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    matching_acls = []
                     for _ in rounds:
-                        error_code_2, size = _read_hB(data, pos)
-                        error_message_2: str | None
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
                             end = pos + 2 + size
-                            error_message_2 = data[pos + 3:end].decode()
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            error_message_2 = None
+                            error_message = None
                             pos += 3
                         else:
-                            error_message_2, pos = long_string(data, pos + 3, size)
-                        resource_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            resource_name = data[pos + 2:end].decode()
-                            pos = end
-                        else:
-                            resource_name, pos = long_string(data, pos + 2, size)
-                        pattern_type, size = _read_bB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 1 + size
-                            principal = data[pos + 2:end].decode()
-                            pos = end
-                        else:
-                            principal, pos = long_string(data, pos + 2, size)
+                            error_message, pos = long_string(data, pos + 3, size)
                         size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host, pos = long_string(data, pos + 1, size)
-                        operation, permission_type, tags = _read_bbB(data, pos)
-                        unknown: UnknownTags = ()
+                        pos += 1
+                        matching_acls: list[DeleteAclsMatchingAcl]
+                        matching_acls = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                error_code_2, size = _read_hB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 2 + size
+                                    error_message_2 = data[pos + 3:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 3
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 3, size)
+                                resource_type, size = _read_bB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 1 + size
+                                    resource_name = data[pos + 2:end].decode()
+                                    pos = end
+                                else:
+                                    resource_name, pos = long_string(data, pos + 2, size)
+                                pattern_type, size = _read_bB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 1 + size
+                                    principal = data[pos + 2:end].decode()
+                                    pos = end
+                                else:
+                                    principal, pos = long_string(data, pos + 2, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    host, pos = long_string(data, pos + 1, size)
+                                operation, permission_type, tags = _read_bbB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                matching_acls.append(DeleteAclsMatchingAcl(
+                                    error_code_2, error_message_2, resource_type, resource_name, pattern_type,
+                                    principal, host, operation, permission_type, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        matching_acls.append(DeleteAclsMatchingAcl(
-                            error_code_2, error_message_2, resource_type, resource_name, pattern_type,
-                            principal, host, operation, permission_type, unknown,
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        filter_results.append(DeleteAclsFilterResult(
+                            error_code, error_message, matching_acls, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    filter_results.append(DeleteAclsFilterResult(
-                        error_code, error_message, matching_acls, unknown_2,
-                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -215,8 +217,8 @@ class DeleteAclsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 filter_results_2: list[DeleteAclsFilterResult]
-                rounds = range(check_count(data, pos, size))
                 filter_results_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_3, size = _read_hh(data, pos)
                     error_message_3: str | None
@@ -230,8 +232,8 @@ class DeleteAclsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     matching_acls_2: list[DeleteAclsMatchingAcl]
-                    rounds = range(check_count(data, pos, size))
                     matching_acls_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         error_code_4, size = _read_hh(data, pos)
                         error_message_4: str | None

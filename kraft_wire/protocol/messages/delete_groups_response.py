@@ -78,37 +78,38 @@ class DeleteGroupsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[DeletableGroupResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(DeletableGroupResult(group_id, error_code, error_message, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id, pos = long_string(data, pos + 1, size)
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 3
+                        else:
+                            error_message, pos = long_string(data, pos + 3, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results.append(DeletableGroupResult(group_id, error_code, error_message, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -119,26 +120,27 @@ class DeleteGroupsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 results_2: list[DeletableGroupResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    error_code_2, tags = _read_hB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    results_2.append(DeletableGroupResult(group_id_2, error_code_2, None, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        error_code_2, tags = _read_hB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        results_2.append(DeletableGroupResult(group_id_2, error_code_2, None, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -149,8 +151,8 @@ class DeleteGroupsResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DeletableGroupResult]
-                rounds = range(check_count(data, pos, size))
                 results_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -98,44 +98,46 @@ class DeleteRecordsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[DeleteRecordsTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[DeleteRecordsPartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, low_watermark, error_code, tags = _read_iqhB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[DeleteRecordsPartitionResult]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, low_watermark, error_code, tags = _read_iqhB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                                    pos -= 15
+                                pos += 15
+                                partitions.append(DeleteRecordsPartitionResult(
+                                    partition_index, low_watermark, error_code, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 15, tags)
-                            pos -= 15
-                        pos += 15
-                        partitions.append(DeleteRecordsPartitionResult(
-                            partition_index, low_watermark, error_code, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(DeleteRecordsTopicResult(name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(DeleteRecordsTopicResult(name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -146,8 +148,8 @@ class DeleteRecordsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[DeleteRecordsTopicResult]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -159,8 +161,8 @@ class DeleteRecordsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[DeleteRecordsPartitionResult]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, low_watermark_2, error_code_2 = _read_iqh(data, pos)
                         pos += 14

@@ -92,39 +92,40 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses: list[DeleteShareGroupOffsetsResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    topic_id, error_code_2, size = _read_16shB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 18 + size
-                        error_message_2 = data[pos + 19:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 19
-                    else:
-                        error_message_2, pos = long_string(data, pos + 19, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(DeleteShareGroupOffsetsResponseTopic(
-                        topic_name, as_uuid(Uuid, topic_id), error_code_2, error_message_2, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        topic_id, error_code_2, size = _read_16shB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 18 + size
+                            error_message_2 = data[pos + 19:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 19
+                        else:
+                            error_message_2, pos = long_string(data, pos + 19, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses.append(DeleteShareGroupOffsetsResponseTopic(
+                            topic_name, as_uuid(Uuid, topic_id), error_code_2, error_message_2, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

@@ -84,46 +84,50 @@ class DeleteShareGroupStateResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results: list[DeleteStateResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, error_code, size = _read_ihB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 7
-                        else:
-                            error_message, pos = long_string(data, pos + 7, size)
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionResult]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, error_code, size = _read_ihB(data, pos)
+                                error_message: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message = None
+                                    pos += 7
+                                else:
+                                    error_message, pos = long_string(data, pos + 7, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionResult(
+                                    partition, error_code, error_message, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionResult(partition, error_code, error_message, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(DeleteStateResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                        results.append(DeleteStateResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

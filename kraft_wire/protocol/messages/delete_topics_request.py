@@ -73,30 +73,31 @@ class DeleteTopicsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[DeleteTopicState]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    name: str | None
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        name = None
-                        pos += 1
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    topic_id, tags = _read_16sB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                        pos -= 17
-                    pos += 17
-                    topics.append(DeleteTopicState(name, as_uuid(Uuid, topic_id), unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        name: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            name = None
+                            pos += 1
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        topic_id, tags = _read_16sB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                            pos -= 17
+                        pos += 17
+                        topics.append(DeleteTopicState(name, as_uuid(Uuid, topic_id), unknown))
                 timeout_ms, tags = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:

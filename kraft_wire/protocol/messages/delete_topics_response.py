@@ -84,43 +84,44 @@ class DeleteTopicsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[DeletableTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    size = data[pos]
-                    name: str | None
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        name = None
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        name: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            name = None
+                            pos += 1
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        topic_id, error_code, size = _read_16shB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 18 + size
+                            error_message = data[pos + 19:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 19
+                        else:
+                            error_message, pos = long_string(data, pos + 19, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    topic_id, error_code, size = _read_16shB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 18 + size
-                        error_message = data[pos + 19:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 19
-                    else:
-                        error_message, pos = long_string(data, pos + 19, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(DeletableTopicResult(
-                        name, as_uuid(Uuid, topic_id), error_code, error_message, unknown,
-                    ))
+                        responses.append(DeletableTopicResult(
+                            name, as_uuid(Uuid, topic_id), error_code, error_message, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -131,44 +132,45 @@ class DeleteTopicsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 responses_2: list[DeletableTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    error_code_2, = _read_h(data, pos)
-                    pos += 2
-                    error_message_2: str | None
-                    if version >= 5:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            error_message_2 = data[pos + 1:end].decode()
+                            name_2 = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 1
                         else:
-                            error_message_2, pos = long_string(data, pos + 1, size)
-                    else:
-                        error_message_2 = None
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses_2.append(DeletableTopicResult(
-                        name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3,
-                    ))
+                            name_2, pos = long_string(data, pos + 1, size)
+                        error_code_2, = _read_h(data, pos)
+                        pos += 2
+                        error_message_2: str | None
+                        if version >= 5:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                error_message_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0:
+                                error_message_2 = None
+                                pos += 1
+                            else:
+                                error_message_2, pos = long_string(data, pos + 1, size)
+                        else:
+                            error_message_2 = None
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses_2.append(DeletableTopicResult(
+                            name_2, Uuid.ZERO, error_code_2, error_message_2, unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -179,8 +181,8 @@ class DeleteTopicsResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 responses_3: list[DeletableTopicResult]
-                rounds = range(check_count(data, pos, size))
                 responses_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

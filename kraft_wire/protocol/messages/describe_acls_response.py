@@ -129,58 +129,62 @@ class DescribeAclsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 resources: list[DescribeAclsResource]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in rounds:
-                    resource_type, size = _read_bB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    pattern_type, size = _read_bB(data, pos)
-                    pos += 2
-                    acls: list[AclDescription]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    acls = []
                     for _ in rounds:
-                        size = data[pos]
+                        resource_type, size = _read_bB(data, pos)
                         if 0 < size < 128:
-                            end = pos + size
-                            principal = data[pos + 1:end].decode()
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
                             pos = end
                         else:
-                            principal, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host, pos = long_string(data, pos + 1, size)
-                        operation, permission_type, tags = _read_bbB(data, pos)
-                        unknown: UnknownTags = ()
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        pattern_type, size = _read_bB(data, pos)
+                        pos += 2
+                        acls: list[AclDescription]
+                        acls = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    principal = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    principal, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    host, pos = long_string(data, pos + 1, size)
+                                operation, permission_type, tags = _read_bbB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                acls.append(AclDescription(
+                                    principal, host, operation, permission_type, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        acls.append(AclDescription(principal, host, operation, permission_type, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    resources.append(DescribeAclsResource(
-                        resource_type, resource_name, pattern_type, acls, unknown_2,
-                    ))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        resources.append(DescribeAclsResource(
+                            resource_type, resource_name, pattern_type, acls, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -202,8 +206,8 @@ class DescribeAclsResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeAclsResource]
-                rounds = range(check_count(data, pos, size))
                 resources_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
@@ -215,8 +219,8 @@ class DescribeAclsResponse(Message, gc=False):
                     pattern_type_2, size = _read_bi(data, pos)
                     pos += 5
                     acls_2: list[AclDescription]
-                    rounds = range(check_count(data, pos, size))
                     acls_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -78,37 +78,38 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 components: list[ComponentData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 components = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        entity_type = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        entity_type, pos = long_string(data, pos + 1, size)
-                    match_type, size = _read_bB(data, pos)
-                    match: str | None
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        match = data[pos + 2:end].decode()
-                        pos = end
-                    elif size == 0:
-                        match = None
-                        pos += 2
-                    else:
-                        match, pos = long_string(data, pos + 2, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    components.append(ComponentData(entity_type, match_type, match, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            entity_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            entity_type, pos = long_string(data, pos + 1, size)
+                        match_type, size = _read_bB(data, pos)
+                        match: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            match = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            match = None
+                            pos += 2
+                        else:
+                            match, pos = long_string(data, pos + 2, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        components.append(ComponentData(entity_type, match_type, match, unknown))
                 strict, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -119,8 +120,8 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 components_2: list[ComponentData]
-                rounds = range(check_count(data, pos, size))
                 components_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -120,37 +120,38 @@ class DescribeClusterResponse(Message, gc=False):
                 controller_id, size = _read_iB(data, pos)
                 pos += 5
                 brokers: list[DescribeClusterBroker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 brokers = []
-                for _ in rounds:
-                    broker_id, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host, pos = long_string(data, pos + 5, size)
-                    port, size = _read_iB(data, pos)
-                    rack: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack = None
-                        pos += 5
-                    else:
-                        rack, pos = long_string(data, pos + 5, size)
-                    is_fenced, tags = _read_tB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                        pos -= 2
-                    pos += 2
-                    brokers.append(DescribeClusterBroker(broker_id, host, port, rack, is_fenced, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        broker_id, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 5, size)
+                        port, size = _read_iB(data, pos)
+                        rack: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack = None
+                            pos += 5
+                        else:
+                            rack, pos = long_string(data, pos + 5, size)
+                        is_fenced, tags = _read_tB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                            pos -= 2
+                        pos += 2
+                        brokers.append(DescribeClusterBroker(broker_id, host, port, rack, is_fenced, unknown))
                 cluster_authorized_operations, tags = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -188,39 +189,40 @@ class DescribeClusterResponse(Message, gc=False):
                 controller_id_2, size = _read_iB(data, pos)
                 pos += 5
                 brokers_2: list[DescribeClusterBroker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 brokers_2 = []
-                for _ in rounds:
-                    broker_id_2, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host_2 = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host_2, pos = long_string(data, pos + 5, size)
-                    port_2, size = _read_iB(data, pos)
-                    rack_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack_2 = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack_2 = None
-                        pos += 5
-                    else:
-                        rack_2, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    brokers_2.append(DescribeClusterBroker(
-                        broker_id_2, host_2, port_2, rack_2, False, unknown_3,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        broker_id_2, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host_2 = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 5, size)
+                        port_2, size = _read_iB(data, pos)
+                        rack_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack_2 = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_2 = None
+                            pos += 5
+                        else:
+                            rack_2, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        brokers_2.append(DescribeClusterBroker(
+                            broker_id_2, host_2, port_2, rack_2, False, unknown_3,
+                        ))
                 cluster_authorized_operations_2, tags = _read_iB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -88,38 +88,39 @@ class DescribeConfigsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 resources: list[DescribeConfigsResource]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 resources = []
-                for _ in rounds:
-                    resource_type, size = _read_bB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    size = data[pos]
-                    pos += 1
-                    configuration_keys: tuple[str, ...] | None
-                    if size == 0:
-                        configuration_keys = None
-                    else:
-                        if size == 1:
-                            configuration_keys = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        resource_type, size = _read_bB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            resource_name = data[pos + 2:end].decode()
+                            pos = end
                         else:
-                            configuration_keys, pos = read_compact_strings(data, pos, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    resources.append(DescribeConfigsResource(
-                        resource_type, resource_name, configuration_keys, unknown,
-                    ))
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        size = data[pos]
+                        pos += 1
+                        configuration_keys: tuple[str, ...] | None
+                        if size == 0:
+                            configuration_keys = None
+                        else:
+                            if size == 1:
+                                configuration_keys = ()
+                            else:
+                                configuration_keys, pos = read_compact_strings(data, pos, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        resources.append(DescribeConfigsResource(
+                            resource_type, resource_name, configuration_keys, unknown,
+                        ))
                 include_synonyms, include_documentation, tags = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -132,8 +133,8 @@ class DescribeConfigsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_2: list[DescribeConfigsResource]
-                rounds = range(check_count(data, pos, size))
                 resources_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_2, size = _read_bh(data, pos)
                     if size >= 0:
@@ -163,8 +164,8 @@ class DescribeConfigsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 resources_3: list[DescribeConfigsResource]
-                rounds = range(check_count(data, pos, size))
                 resources_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     resource_type_3, size = _read_bh(data, pos)
                     if size >= 0:

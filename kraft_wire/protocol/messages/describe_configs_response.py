@@ -157,121 +157,126 @@ class DescribeConfigsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 results: list[DescribeConfigsResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    resource_type, size = _read_bB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        resource_name = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        resource_name, pos = long_string(data, pos + 2, size)
-                    size = data[pos]
-                    pos += 1
-                    configs: list[DescribeConfigsResourceResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    configs = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        value: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            value = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            value = None
-                            pos += 1
+                            error_message = None
+                            pos += 3
                         else:
-                            value, pos = long_string(data, pos + 1, size)
-                        read_only, config_source, is_sensitive, size = _read_tbtB(data, pos)
-                        pos += 4
-                        synonyms: list[DescribeConfigsSynonym]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        synonyms = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                name_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            value_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                value_2 = None
-                                pos += 1
-                            else:
-                                value_2, pos = long_string(data, pos + 1, size)
-                            source, tags = _read_bB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                                pos -= 2
-                            pos += 2
-                            synonyms.append(DescribeConfigsSynonym(name_2, value_2, source, unknown))
-                        config_type, size = _read_bB(data, pos)
-                        documentation: str | None
+                            error_message, pos = long_string(data, pos + 3, size)
+                        resource_type, size = _read_bB(data, pos)
                         if 0 < size < 128:
                             end = pos + 1 + size
-                            documentation = data[pos + 2:end].decode()
+                            resource_name = data[pos + 2:end].decode()
                             pos = end
-                        elif size == 0:
-                            documentation = None
-                            pos += 2
                         else:
-                            documentation, pos = long_string(data, pos + 2, size)
+                            resource_name, pos = long_string(data, pos + 2, size)
+                        size = data[pos]
+                        pos += 1
+                        configs: list[DescribeConfigsResourceResult]
+                        configs = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                value: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    value = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    value = None
+                                    pos += 1
+                                else:
+                                    value, pos = long_string(data, pos + 1, size)
+                                read_only, config_source, is_sensitive, size = _read_tbtB(data, pos)
+                                pos += 4
+                                synonyms: list[DescribeConfigsSynonym]
+                                synonyms = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            name_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            name_2, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        value_2: str | None
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            value_2 = None
+                                            pos += 1
+                                        else:
+                                            value_2, pos = long_string(data, pos + 1, size)
+                                        source, tags = _read_bB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                                            pos -= 2
+                                        pos += 2
+                                        synonyms.append(DescribeConfigsSynonym(
+                                            name_2, value_2, source, unknown,
+                                        ))
+                                config_type, size = _read_bB(data, pos)
+                                documentation: str | None
+                                if 0 < size < 128:
+                                    end = pos + 1 + size
+                                    documentation = data[pos + 2:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    documentation = None
+                                    pos += 2
+                                else:
+                                    documentation, pos = long_string(data, pos + 2, size)
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                configs.append(DescribeConfigsResourceResult(
+                                    name, value, read_only, config_source, is_sensitive, synonyms,
+                                    config_type, documentation, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        configs.append(DescribeConfigsResourceResult(
-                            name, value, read_only, config_source, is_sensitive, synonyms, config_type,
-                            documentation, unknown_2,
+                        results.append(DescribeConfigsResult(
+                            error_code, error_message, resource_type, resource_name, configs, unknown_3,
                         ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(DescribeConfigsResult(
-                        error_code, error_message, resource_type, resource_name, configs, unknown_3,
-                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -282,8 +287,8 @@ class DescribeConfigsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 results_2: list[DescribeConfigsResult]
-                rounds = range(check_count(data, pos, size))
                 results_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_2, size = _read_hh(data, pos)
                     error_message_2: str | None
@@ -304,8 +309,8 @@ class DescribeConfigsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_2: list[DescribeConfigsResourceResult]
-                    rounds = range(check_count(data, pos, size))
                     configs_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
@@ -326,8 +331,8 @@ class DescribeConfigsResponse(Message, gc=False):
                         read_only_2, config_source_2, is_sensitive_2, size = _read_tbti(data, pos)
                         pos += 7
                         synonyms_2: list[DescribeConfigsSynonym]
-                        rounds = range(check_count(data, pos, size))
                         synonyms_2 = []
+                        rounds = range(check_count(data, pos, size))
                         for _ in rounds:
                             size, = _read_h(data, pos)
                             if size >= 0:
@@ -370,8 +375,8 @@ class DescribeConfigsResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DescribeConfigsResult]
-                rounds = range(check_count(data, pos, size))
                 results_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_3, size = _read_hh(data, pos)
                     error_message_3: str | None
@@ -392,8 +397,8 @@ class DescribeConfigsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     configs_3: list[DescribeConfigsResourceResult]
-                    rounds = range(check_count(data, pos, size))
                     configs_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
@@ -414,8 +419,8 @@ class DescribeConfigsResponse(Message, gc=False):
                         read_only_3, config_source_3, is_sensitive_3, size = _read_tbti(data, pos)
                         pos += 7
                         synonyms_3: list[DescribeConfigsSynonym]
-                        rounds = range(check_count(data, pos, size))
                         synonyms_3 = []
+                        rounds = range(check_count(data, pos, size))
                         for _ in rounds:
                             size, = _read_h(data, pos)
                             if size >= 0:

@@ -68,33 +68,36 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                 if size == 0:
                     owners = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     owners = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            principal_type = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            principal_type, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            principal_name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            principal_name, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        owners.append(DescribeDelegationTokenOwner(principal_type, principal_name, unknown))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                principal_type = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                principal_type, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                principal_name = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                principal_name, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            owners.append(DescribeDelegationTokenOwner(
+                                principal_type, principal_name, unknown,
+                            ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -108,8 +111,8 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                 if size < 0:
                     owners_2 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     owners_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -131,101 +131,103 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 tokens: list[DescribedDelegationToken]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 tokens = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_type = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_type = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        token_requester_principal_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        token_requester_principal_name, pos = long_string(data, pos + 1, size)
-                    issue_timestamp, expiry_timestamp, max_timestamp, size = _read_qqqB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 24 + size
-                        token_id = data[pos + 25:end].decode()
-                        pos = end
-                    else:
-                        token_id, pos = long_string(data, pos + 25, size)
-                    size = data[pos]
-                    pos += 1
-                    hmac: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        hmac = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    size = data[pos]
-                    pos += 1
-                    renewers: list[DescribedDelegationTokenRenewer]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    renewers = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            principal_type_2 = data[pos + 1:end].decode()
+                            principal_type = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            principal_type_2, pos = long_string(data, pos + 1, size)
+                            principal_type, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            principal_name_2 = data[pos + 1:end].decode()
+                            principal_name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            principal_name_2, pos = long_string(data, pos + 1, size)
+                            principal_name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            token_requester_principal_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            token_requester_principal_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            token_requester_principal_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            token_requester_principal_name, pos = long_string(data, pos + 1, size)
+                        issue_timestamp, expiry_timestamp, max_timestamp, size = _read_qqqB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 24 + size
+                            token_id = data[pos + 25:end].decode()
+                            pos = end
+                        else:
+                            token_id, pos = long_string(data, pos + 25, size)
+                        size = data[pos]
+                        pos += 1
+                        hmac: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            hmac = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        size = data[pos]
+                        pos += 1
+                        renewers: list[DescribedDelegationTokenRenewer]
+                        renewers = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    principal_type_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    principal_type_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    principal_name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    principal_name_2, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                renewers.append(DescribedDelegationTokenRenewer(
+                                    principal_type_2, principal_name_2, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        renewers.append(DescribedDelegationTokenRenewer(
-                            principal_type_2, principal_name_2, unknown,
+                        tokens.append(DescribedDelegationToken(
+                            principal_type, principal_name, token_requester_principal_type,
+                            token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp,
+                            token_id, hmac, renewers, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    tokens.append(DescribedDelegationToken(
-                        principal_type, principal_name, token_requester_principal_type,
-                        token_requester_principal_name, issue_timestamp, expiry_timestamp, max_timestamp,
-                        token_id, hmac, renewers, unknown_2,
-                    ))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -238,86 +240,88 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                 error_code_2, size = _read_hB(data, pos)
                 pos += 3
                 tokens_2: list[DescribedDelegationToken]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 tokens_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_type_3 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_type_3, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        principal_name_3 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        principal_name_3, pos = long_string(data, pos + 1, size)
-                    issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, size = _read_qqqB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 24 + size
-                        token_id_2 = data[pos + 25:end].decode()
-                        pos = end
-                    else:
-                        token_id_2, pos = long_string(data, pos + 25, size)
-                    size = data[pos]
-                    pos += 1
-                    hmac_2: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        hmac_2 = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    size = data[pos]
-                    pos += 1
-                    renewers_2: list[DescribedDelegationTokenRenewer]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    renewers_2 = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            principal_type_4 = data[pos + 1:end].decode()
+                            principal_type_3 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            principal_type_4, pos = long_string(data, pos + 1, size)
+                            principal_type_3, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            principal_name_4 = data[pos + 1:end].decode()
+                            principal_name_3 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            principal_name_4, pos = long_string(data, pos + 1, size)
+                            principal_name_3, pos = long_string(data, pos + 1, size)
+                        issue_timestamp_2, expiry_timestamp_2, max_timestamp_2, size = _read_qqqB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 24 + size
+                            token_id_2 = data[pos + 25:end].decode()
+                            pos = end
+                        else:
+                            token_id_2, pos = long_string(data, pos + 25, size)
+                        size = data[pos]
+                        pos += 1
+                        hmac_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            hmac_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        size = data[pos]
+                        pos += 1
+                        renewers_2: list[DescribedDelegationTokenRenewer]
+                        renewers_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    principal_type_4 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    principal_type_4, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    principal_name_4 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    principal_name_4, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                renewers_2.append(DescribedDelegationTokenRenewer(
+                                    principal_type_4, principal_name_4, unknown_4,
+                                ))
                         tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        renewers_2.append(DescribedDelegationTokenRenewer(
-                            principal_type_4, principal_name_4, unknown_4,
+                        tokens_2.append(DescribedDelegationToken(
+                            principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2,
+                            max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5,
                         ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    tokens_2.append(DescribedDelegationToken(
-                        principal_type_3, principal_name_3, '', '', issue_timestamp_2, expiry_timestamp_2,
-                        max_timestamp_2, token_id_2, hmac_2, renewers_2, unknown_5,
-                    ))
                 throttle_time_ms_2, tags = _read_iB(data, pos)
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -330,8 +334,8 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                 error_code_3, size = _read_hi(data, pos)
                 pos += 6
                 tokens_3: list[DescribedDelegationToken]
-                rounds = range(check_count(data, pos, size))
                 tokens_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -366,8 +370,8 @@ class DescribeDelegationTokenResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     renewers_3: list[DescribedDelegationTokenRenewer]
-                    rounds = range(check_count(data, pos, size))
                     renewers_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

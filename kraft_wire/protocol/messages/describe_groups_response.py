@@ -122,134 +122,136 @@ class DescribeGroupsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_data = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_data, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    members: list[DescribedGroupMember]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            group_instance_id = None
-                            pos += 1
+                            error_message = None
+                            pos += 3
                         else:
-                            group_instance_id, pos = long_string(data, pos + 1, size)
+                            error_message, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_id = data[pos + 1:end].decode()
+                            group_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_id, pos = long_string(data, pos + 1, size)
+                            group_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_host = data[pos + 1:end].decode()
+                            group_state = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_host, pos = long_string(data, pos + 1, size)
+                            group_state, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            protocol_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            protocol_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            protocol_data = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            protocol_data, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        member_metadata: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            member_metadata = data[pos:end]
-                            pos = end
-                        else:
-                            refuse()
-                        size = data[pos]
-                        pos += 1
-                        member_assignment: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            member_assignment = data[pos:end]
-                            pos = end
-                        else:
-                            refuse()
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
+                        members: list[DescribedGroupMember]
+                        members = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                group_instance_id: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    group_instance_id = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    group_instance_id = None
+                                    pos += 1
+                                else:
+                                    group_instance_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                member_metadata: bytes
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    member_metadata = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                size = data[pos]
+                                pos += 1
+                                member_assignment: bytes
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    member_assignment = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                members.append(DescribedGroupMember(
+                                    member_id, group_instance_id, client_id, client_host, member_metadata,
+                                    member_assignment, unknown,
+                                ))
+                        authorized_operations, tags = _read_iB(data, pos)
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        members.append(DescribedGroupMember(
-                            member_id, group_instance_id, client_id, client_host, member_metadata,
-                            member_assignment, unknown,
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups.append(DescribedGroup(
+                            error_code, error_message, group_id, group_state, protocol_type, protocol_data,
+                            members, authorized_operations, unknown_2,
                         ))
-                    authorized_operations, tags = _read_iB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups.append(DescribedGroup(
-                        error_code, error_message, group_id, group_state, protocol_type, protocol_data,
-                        members, authorized_operations, unknown_2,
-                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -260,123 +262,125 @@ class DescribeGroupsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups_2 = []
-                for _ in rounds:
-                    error_code_2, size = _read_hB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        group_id_2 = data[pos + 3:end].decode()
-                        pos = end
-                    else:
-                        group_id_2, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_data_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_data_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    members_2: list[DescribedGroupMember]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members_2 = []
                     for _ in rounds:
+                        error_code_2, size = _read_hB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            group_id_2 = data[pos + 3:end].decode()
+                            pos = end
+                        else:
+                            group_id_2, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
+                            group_state_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        group_instance_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_instance_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            group_instance_id_2 = None
-                            pos += 1
-                        else:
-                            group_instance_id_2, pos = long_string(data, pos + 1, size)
+                            group_state_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_id_2 = data[pos + 1:end].decode()
+                            protocol_type_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_id_2, pos = long_string(data, pos + 1, size)
+                            protocol_type_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_host_2 = data[pos + 1:end].decode()
+                            protocol_data_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_host_2, pos = long_string(data, pos + 1, size)
+                            protocol_data_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        member_metadata_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            member_metadata_2 = data[pos:end]
-                            pos = end
-                        else:
-                            refuse()
-                        size = data[pos]
-                        pos += 1
-                        member_assignment_2: bytes
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            member_assignment_2 = data[pos:end]
-                            pos = end
-                        else:
-                            refuse()
-                        tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        members_2: list[DescribedGroupMember]
+                        members_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                group_instance_id_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    group_instance_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    group_instance_id_2 = None
+                                    pos += 1
+                                else:
+                                    group_instance_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                member_metadata_2: bytes
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    member_metadata_2 = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                size = data[pos]
+                                pos += 1
+                                member_assignment_2: bytes
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    member_assignment_2 = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                members_2.append(DescribedGroupMember(
+                                    member_id_2, group_instance_id_2, client_id_2, client_host_2,
+                                    member_metadata_2, member_assignment_2, unknown_4,
+                                ))
+                        authorized_operations_2, tags = _read_iB(data, pos)
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        members_2.append(DescribedGroupMember(
-                            member_id_2, group_instance_id_2, client_id_2, client_host_2, member_metadata_2,
-                            member_assignment_2, unknown_4,
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups_2.append(DescribedGroup(
+                            error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2,
+                            members_2, authorized_operations_2, unknown_5,
                         ))
-                    authorized_operations_2, tags = _read_iB(data, pos)
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups_2.append(DescribedGroup(
-                        error_code_2, None, group_id_2, group_state_2, protocol_type_2, protocol_data_2,
-                        members_2, authorized_operations_2, unknown_5,
-                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -393,8 +397,8 @@ class DescribeGroupsResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 groups_3: list[DescribedGroup]
-                rounds = range(check_count(data, pos, size))
                 groups_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_3, size = _read_hh(data, pos)
                     if size >= 0:
@@ -427,8 +431,8 @@ class DescribeGroupsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     members_3: list[DescribedGroupMember]
-                    rounds = range(check_count(data, pos, size))
                     members_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

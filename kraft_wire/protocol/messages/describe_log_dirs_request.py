@@ -73,36 +73,37 @@ class DescribeLogDirsRequest(Message, gc=False):
                 if size == 0:
                     topics = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions: tuple[int, ...]
+                            if size == 1:
+                                partitions = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics.append(DescribableLogDirTopic(topic, partitions, unknown))
+                            topics.append(DescribableLogDirTopic(topic, partitions, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -116,8 +117,8 @@ class DescribeLogDirsRequest(Message, gc=False):
                 if size < 0:
                     topics_2 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     topics_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

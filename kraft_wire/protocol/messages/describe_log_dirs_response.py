@@ -140,71 +140,75 @@ class DescribeLogDirsResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 results: list[DescribeLogDirsResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    error_code_2, size = _read_hB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        log_dir = data[pos + 3:end].decode()
-                        pos = end
-                    else:
-                        log_dir, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    pos += 1
-                    topics: list[DescribeLogDirsTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code_2, size = _read_hB(data, pos)
                         if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            log_dir = data[pos + 3:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
+                            log_dir, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         pos += 1
-                        partitions: list[DescribeLogDirsPartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(
-                                data, pos,
-                            )
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 22, tags)
-                                pos -= 22
-                            pos += 22
-                            partitions.append(DescribeLogDirsPartition(
-                                partition_index, partition_size, offset_lag, is_future_key, unknown,
-                            ))
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        topics: list[DescribeLogDirsTopic]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                partitions: list[DescribeLogDirsPartition]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, partition_size, offset_lag, is_future_key, tags = _read_iqqtB(
+                                            data, pos,
+                                        )
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 22, tags)
+                                            pos -= 22
+                                        pos += 22
+                                        partitions.append(DescribeLogDirsPartition(
+                                            partition_index, partition_size, offset_lag, is_future_key,
+                                            unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(DescribeLogDirsTopic(name, partitions, unknown_2))
+                        total_bytes, usable_bytes, is_cordoned, tags = _read_qqtB(data, pos)
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics.append(DescribeLogDirsTopic(name, partitions, unknown_2))
-                    total_bytes, usable_bytes, is_cordoned, tags = _read_qqtB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 18, tags)
-                        pos -= 18
-                    pos += 18
-                    results.append(DescribeLogDirsResult(
-                        error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3,
-                    ))
+                            unknown_3, pos = read_unknown_tags(data, pos + 18, tags)
+                            pos -= 18
+                        pos += 18
+                        results.append(DescribeLogDirsResult(
+                            error_code_2, log_dir, topics, total_bytes, usable_bytes, is_cordoned, unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -223,79 +227,85 @@ class DescribeLogDirsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results_2: list[DescribeLogDirsResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results_2 = []
-                for _ in rounds:
-                    error_code_4, size = _read_hB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        log_dir_2 = data[pos + 3:end].decode()
-                        pos = end
-                    else:
-                        log_dir_2, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    pos += 1
-                    topics_2: list[DescribeLogDirsTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics_2 = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code_4, size = _read_hB(data, pos)
                         if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            log_dir_2 = data[pos + 3:end].decode()
                             pos = end
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
+                            log_dir_2, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         pos += 1
-                        partitions_2: list[DescribeLogDirsPartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                        topics_2: list[DescribeLogDirsTopic]
+                        topics_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                partitions_2: list[DescribeLogDirsPartition]
+                                partitions_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            partition_index_2, partition_size_2, offset_lag_2,
+                                            is_future_key_2, tags,
+                                        ) = _read_iqqtB(data, pos)
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 22, tags)
+                                            pos -= 22
+                                        pos += 22
+                                        partitions_2.append(DescribeLogDirsPartition(
+                                            partition_index_2, partition_size_2, offset_lag_2,
+                                            is_future_key_2, unknown_5,
+                                        ))
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics_2.append(DescribeLogDirsTopic(name_2, partitions_2, unknown_6))
+                        total_bytes_2: int
+                        usable_bytes_2: int
+                        if version >= 4:
+                            total_bytes_2, usable_bytes_2 = _read_qq(data, pos)
+                            pos += 16
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions_2 = []
-                        for _ in rounds:
-                            partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, tags = _read_iqqtB(
-                                data, pos,
-                            )
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 22, tags)
-                                pos -= 22
-                            pos += 22
-                            partitions_2.append(DescribeLogDirsPartition(
-                                partition_index_2, partition_size_2, offset_lag_2, is_future_key_2, unknown_5,
-                            ))
+                            total_bytes_2 = -1
+                            usable_bytes_2 = -1
                         tags = data[pos]
-                        unknown_6: UnknownTags = ()
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics_2.append(DescribeLogDirsTopic(name_2, partitions_2, unknown_6))
-                    total_bytes_2: int
-                    usable_bytes_2: int
-                    if version >= 4:
-                        total_bytes_2, usable_bytes_2 = _read_qq(data, pos)
-                        pos += 16
-                    else:
-                        total_bytes_2 = -1
-                        usable_bytes_2 = -1
-                    tags = data[pos]
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results_2.append(DescribeLogDirsResult(
-                        error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False, unknown_7,
-                    ))
+                        results_2.append(DescribeLogDirsResult(
+                            error_code_4, log_dir_2, topics_2, total_bytes_2, usable_bytes_2, False,
+                            unknown_7,
+                        ))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:
@@ -308,8 +318,8 @@ class DescribeLogDirsResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 results_3: list[DescribeLogDirsResult]
-                rounds = range(check_count(data, pos, size))
                 results_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_5, size = _read_hh(data, pos)
                     if size >= 0:
@@ -321,8 +331,8 @@ class DescribeLogDirsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     topics_3: list[DescribeLogDirsTopic]
-                    rounds = range(check_count(data, pos, size))
                     topics_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
@@ -334,8 +344,8 @@ class DescribeLogDirsResponse(Message, gc=False):
                         size, = _read_i(data, pos)
                         pos += 4
                         partitions_3: list[DescribeLogDirsPartition]
-                        rounds = range(check_count(data, pos, size))
                         partitions_3 = []
+                        rounds = range(check_count(data, pos, size))
                         for _ in rounds:
                             partition_index_3, partition_size_3, offset_lag_3, is_future_key_3 = _read_iqqt(
                                 data, pos,

@@ -59,36 +59,37 @@ class DescribeProducersRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicRequest]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partition_indexes: tuple[int, ...]
-                    if size == 1:
-                        partition_indexes = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partition_indexes: tuple[int, ...]
+                        if size == 1:
+                            partition_indexes = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partition_indexes = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partition_indexes, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partition_indexes = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partition_indexes, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicRequest(name, partition_indexes, unknown))
+                        topics.append(TopicRequest(name, partition_indexes, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

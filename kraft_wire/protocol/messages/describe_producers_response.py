@@ -123,77 +123,80 @@ class DescribeProducersResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code, size = _read_ihB(data, pos)
-                        error_message: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message = data[pos + 7:end].decode()
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 7
                         else:
-                            error_message, pos = long_string(data, pos + 7, size)
+                            name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        active_producers: list[ProducerState]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        active_producers = []
-                        for _ in rounds:
-                            (
-                                producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch,
-                                current_txn_start_offset, tags,
-                            ) = _read_qiiqiqB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 37, tags)
-                                pos -= 37
-                            pos += 37
-                            active_producers.append(ProducerState(
-                                producer_id, producer_epoch, last_sequence, last_timestamp, coordinator_epoch,
-                                current_txn_start_offset, unknown,
-                            ))
+                        partitions: list[PartitionResponse]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code, size = _read_ihB(data, pos)
+                                error_message: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message = None
+                                    pos += 7
+                                else:
+                                    error_message, pos = long_string(data, pos + 7, size)
+                                size = data[pos]
+                                pos += 1
+                                active_producers: list[ProducerState]
+                                active_producers = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            producer_id, producer_epoch, last_sequence, last_timestamp,
+                                            coordinator_epoch, current_txn_start_offset, tags,
+                                        ) = _read_qiiqiqB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 37, tags)
+                                            pos -= 37
+                                        pos += 37
+                                        active_producers.append(ProducerState(
+                                            producer_id, producer_epoch, last_sequence, last_timestamp,
+                                            coordinator_epoch, current_txn_start_offset, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionResponse(
+                                    partition_index, error_code, error_message, active_producers, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionResponse(
-                            partition_index, error_code, error_message, active_producers, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicResponse(name, partitions, unknown_3))
+                        topics.append(TopicResponse(name, partitions, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -208,146 +208,153 @@ class DescribeQuorumResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
                         else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
-                        leader_id, leader_epoch, high_watermark, size = _read_iiqB(data, pos)
-                        pos += 17
-                        current_voters: list[ReplicaState]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        current_voters = []
-                        for _ in rounds:
-                            (
-                                replica_id, replica_directory_id, log_end_offset, last_fetch_timestamp,
-                                last_caught_up_timestamp, tags,
-                            ) = _read_i16sqqqB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 45, tags)
-                                pos -= 45
-                            pos += 45
-                            current_voters.append(ReplicaState(
-                                replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset,
-                                last_fetch_timestamp, last_caught_up_timestamp, unknown,
-                            ))
+                            topic_name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        observers: list[ReplicaState]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        observers = []
-                        for _ in rounds:
-                            (
-                                replica_id_2, replica_directory_id_2, log_end_offset_2,
-                                last_fetch_timestamp_2, last_caught_up_timestamp_2, tags,
-                            ) = _read_i16sqqqB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 45, tags)
-                                pos -= 45
-                            pos += 45
-                            observers.append(ReplicaState(
-                                replica_id_2, as_uuid(Uuid, replica_directory_id_2), log_end_offset_2,
-                                last_fetch_timestamp_2, last_caught_up_timestamp_2, unknown_2,
-                            ))
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                leader_id, leader_epoch, high_watermark, size = _read_iiqB(data, pos)
+                                pos += 17
+                                current_voters: list[ReplicaState]
+                                current_voters = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            replica_id, replica_directory_id, log_end_offset,
+                                            last_fetch_timestamp, last_caught_up_timestamp, tags,
+                                        ) = _read_i16sqqqB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 45, tags)
+                                            pos -= 45
+                                        pos += 45
+                                        current_voters.append(ReplicaState(
+                                            replica_id, as_uuid(Uuid, replica_directory_id), log_end_offset,
+                                            last_fetch_timestamp, last_caught_up_timestamp, unknown,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                observers: list[ReplicaState]
+                                observers = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            replica_id_2, replica_directory_id_2, log_end_offset_2,
+                                            last_fetch_timestamp_2, last_caught_up_timestamp_2, tags,
+                                        ) = _read_i16sqqqB(data, pos)
+                                        unknown_2: UnknownTags = ()
+                                        if tags:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 45, tags)
+                                            pos -= 45
+                                        pos += 45
+                                        observers.append(ReplicaState(
+                                            replica_id_2, as_uuid(Uuid, replica_directory_id_2),
+                                            log_end_offset_2, last_fetch_timestamp_2,
+                                            last_caught_up_timestamp_2, unknown_2,
+                                        ))
+                                tags = data[pos]
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, error_message_2, leader_id, leader_epoch,
+                                    high_watermark, current_voters, observers, unknown_3,
+                                ))
                         tags = data[pos]
-                        unknown_3: UnknownTags = ()
+                        unknown_4: UnknownTags = ()
                         if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, error_message_2, leader_id, leader_epoch,
-                            high_watermark, current_voters, observers, unknown_3,
-                        ))
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(topic_name, partitions, unknown_4))
+                        topics.append(TopicData(topic_name, partitions, unknown_4))
                 size = data[pos]
                 pos += 1
                 nodes: list[Node]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 nodes = []
-                for _ in rounds:
-                    node_id, size = _read_iB(data, pos)
-                    pos += 5
-                    listeners: list[Listener]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    listeners = []
                     for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
-                        unknown_5: UnknownTags = ()
+                        node_id, size = _read_iB(data, pos)
+                        pos += 5
+                        listeners: list[Listener]
+                        listeners = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    host, pos = long_string(data, pos + 1, size)
+                                port, tags = _read_HB(data, pos)
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                listeners.append(Listener(name, host, port, unknown_5))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        listeners.append(Listener(name, host, port, unknown_5))
-                    tags = data[pos]
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    nodes.append(Node(node_id, listeners, unknown_6))
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        nodes.append(Node(node_id, listeners, unknown_6))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:
@@ -358,106 +365,114 @@ class DescribeQuorumResponse(Message, gc=False):
                 error_code_3, size = _read_hB(data, pos)
                 pos += 3
                 topics_2: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        (
-                            partition_index_2, error_code_4, leader_id_2, leader_epoch_2, high_watermark_2,
-                            size,
-                        ) = _read_ihiiqB(data, pos)
-                        pos += 23
-                        current_voters_2: list[ReplicaState]
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            topic_name_2 = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        current_voters_2 = []
-                        for _ in rounds:
-                            replica_id_3, log_end_offset_3 = _read_iq(data, pos)
-                            pos += 12
-                            last_fetch_timestamp_3: int
-                            last_caught_up_timestamp_3: int
-                            if version >= 1:
-                                last_fetch_timestamp_3, last_caught_up_timestamp_3 = _read_qq(data, pos)
-                                pos += 16
-                            else:
-                                last_fetch_timestamp_3 = -1
-                                last_caught_up_timestamp_3 = -1
-                            tags = data[pos]
-                            unknown_8: UnknownTags = ()
-                            if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            current_voters_2.append(ReplicaState(
-                                replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3,
-                                last_caught_up_timestamp_3, unknown_8,
-                            ))
+                            topic_name_2, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        observers_2: list[ReplicaState]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        observers_2 = []
-                        for _ in rounds:
-                            replica_id_4, log_end_offset_4 = _read_iq(data, pos)
-                            pos += 12
-                            last_fetch_timestamp_4: int
-                            last_caught_up_timestamp_4: int
-                            if version >= 1:
-                                last_fetch_timestamp_4, last_caught_up_timestamp_4 = _read_qq(data, pos)
-                                pos += 16
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                last_fetch_timestamp_4 = -1
-                                last_caught_up_timestamp_4 = -1
-                            tags = data[pos]
-                            unknown_9: UnknownTags = ()
-                            if tags:
-                                unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            observers_2.append(ReplicaState(
-                                replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4,
-                                last_caught_up_timestamp_4, unknown_9,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    partition_index_2, error_code_4, leader_id_2, leader_epoch_2,
+                                    high_watermark_2, size,
+                                ) = _read_ihiiqB(data, pos)
+                                pos += 23
+                                current_voters_2: list[ReplicaState]
+                                current_voters_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        replica_id_3, log_end_offset_3 = _read_iq(data, pos)
+                                        pos += 12
+                                        last_fetch_timestamp_3: int
+                                        last_caught_up_timestamp_3: int
+                                        if version >= 1:
+                                            last_fetch_timestamp_3, last_caught_up_timestamp_3 = _read_qq(
+                                                data, pos,
+                                            )
+                                            pos += 16
+                                        else:
+                                            last_fetch_timestamp_3 = -1
+                                            last_caught_up_timestamp_3 = -1
+                                        tags = data[pos]
+                                        unknown_8: UnknownTags = ()
+                                        if tags:
+                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        current_voters_2.append(ReplicaState(
+                                            replica_id_3, Uuid.ZERO, log_end_offset_3, last_fetch_timestamp_3,
+                                            last_caught_up_timestamp_3, unknown_8,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                observers_2: list[ReplicaState]
+                                observers_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        replica_id_4, log_end_offset_4 = _read_iq(data, pos)
+                                        pos += 12
+                                        last_fetch_timestamp_4: int
+                                        last_caught_up_timestamp_4: int
+                                        if version >= 1:
+                                            last_fetch_timestamp_4, last_caught_up_timestamp_4 = _read_qq(
+                                                data, pos,
+                                            )
+                                            pos += 16
+                                        else:
+                                            last_fetch_timestamp_4 = -1
+                                            last_caught_up_timestamp_4 = -1
+                                        tags = data[pos]
+                                        unknown_9: UnknownTags = ()
+                                        if tags:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        observers_2.append(ReplicaState(
+                                            replica_id_4, Uuid.ZERO, log_end_offset_4, last_fetch_timestamp_4,
+                                            last_caught_up_timestamp_4, unknown_9,
+                                        ))
+                                tags = data[pos]
+                                unknown_10: UnknownTags = ()
+                                if tags:
+                                    unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(PartitionData(
+                                    partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2,
+                                    high_watermark_2, current_voters_2, observers_2, unknown_10,
+                                ))
                         tags = data[pos]
-                        unknown_10: UnknownTags = ()
+                        unknown_11: UnknownTags = ()
                         if tags:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(PartitionData(
-                            partition_index_2, error_code_4, '', leader_id_2, leader_epoch_2,
-                            high_watermark_2, current_voters_2, observers_2, unknown_10,
-                        ))
-                    tags = data[pos]
-                    unknown_11: UnknownTags = ()
-                    if tags:
-                        unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TopicData(topic_name_2, partitions_2, unknown_11))
+                        topics_2.append(TopicData(topic_name_2, partitions_2, unknown_11))
                 tags = data[pos]
                 unknown_12: UnknownTags = ()
                 if tags:

@@ -81,64 +81,66 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 groups: list[DescribeShareGroupOffsetsRequestGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topics: list[DescribeShareGroupOffsetsRequestTopic] | None
-                    if size == 0:
-                        topics = None
-                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topics = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic_name = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                topic_name, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions: tuple[int, ...]
-                            if size == 1:
-                                partitions = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics.append(DescribeShareGroupOffsetsRequestTopic(
-                                topic_name, partitions, unknown,
-                            ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups.append(DescribeShareGroupOffsetsRequestGroup(group_id, topics, unknown_2))
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topics: list[DescribeShareGroupOffsetsRequestTopic] | None
+                        if size == 0:
+                            topics = None
+                        else:
+                            topics = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        topic_name = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        topic_name, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    partitions: tuple[int, ...]
+                                    if size == 1:
+                                        partitions = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        partitions = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        partitions, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown: UnknownTags = ()
+                                    if tags:
+                                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    topics.append(DescribeShareGroupOffsetsRequestTopic(
+                                        topic_name, partitions, unknown,
+                                    ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        groups.append(DescribeShareGroupOffsetsRequestGroup(group_id, topics, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -139,96 +139,99 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribeShareGroupOffsetsResponseGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topics: list[DescribeShareGroupOffsetsResponseTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            topic_name = data[pos + 1:end].decode()
+                            group_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            topic_name, pos = long_string(data, pos + 1, size)
-                        topic_id, size = _read_16sB(data, pos)
-                        pos += 17
-                        partitions: list[DescribeShareGroupOffsetsResponsePartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(
-                                data, pos,
-                            )
-                            error_message: str | None
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topics: list[DescribeShareGroupOffsetsResponseTopic]
+                        topics = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 26 + size
-                                error_message = data[pos + 27:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message = None
-                                pos += 27
+                                rounds = ROUNDS[size]
                             else:
-                                error_message, pos = long_string(data, pos + 27, size)
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            partitions.append(DescribeShareGroupOffsetsResponsePartition(
-                                partition_index, start_offset, leader_epoch, lag, error_code, error_message,
-                                unknown,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    topic_name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    topic_name, pos = long_string(data, pos + 1, size)
+                                topic_id, size = _read_16sB(data, pos)
+                                pos += 17
+                                partitions: list[DescribeShareGroupOffsetsResponsePartition]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, start_offset, leader_epoch, lag, error_code, size = _read_iqiqhB(
+                                            data, pos,
+                                        )
+                                        error_message: str | None
+                                        if 0 < size < 128:
+                                            end = pos + 26 + size
+                                            error_message = data[pos + 27:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            error_message = None
+                                            pos += 27
+                                        else:
+                                            error_message, pos = long_string(data, pos + 27, size)
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        partitions.append(DescribeShareGroupOffsetsResponsePartition(
+                                            partition_index, start_offset, leader_epoch, lag, error_code,
+                                            error_message, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(DescribeShareGroupOffsetsResponseTopic(
+                                    topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
+                                ))
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 3
+                        else:
+                            error_message_2, pos = long_string(data, pos + 3, size)
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(DescribeShareGroupOffsetsResponseTopic(
-                            topic_name, as_uuid(Uuid, topic_id), partitions, unknown_2,
+                        groups.append(DescribeShareGroupOffsetsResponseGroup(
+                            group_id, topics, error_code_2, error_message_2, unknown_3,
                         ))
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 3
-                    else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups.append(DescribeShareGroupOffsetsResponseGroup(
-                        group_id, topics, error_code_2, error_message_2, unknown_3,
-                    ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -239,96 +242,100 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribeShareGroupOffsetsResponseGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topics_2: list[DescribeShareGroupOffsetsResponseTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics_2 = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            topic_name_2 = data[pos + 1:end].decode()
+                            group_id_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            topic_name_2, pos = long_string(data, pos + 1, size)
-                        topic_id_2, size = _read_16sB(data, pos)
-                        pos += 17
-                        partitions_2: list[DescribeShareGroupOffsetsResponsePartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions_2 = []
-                        for _ in rounds:
-                            partition_index_2, start_offset_2, leader_epoch_2, error_code_3, size = _read_iqihB(
-                                data, pos,
-                            )
-                            error_message_3: str | None
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        topics_2: list[DescribeShareGroupOffsetsResponseTopic]
+                        topics_2 = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 18 + size
-                                error_message_3 = data[pos + 19:end].decode()
-                                pos = end
-                            elif size == 0:
-                                error_message_3 = None
-                                pos += 19
+                                rounds = ROUNDS[size]
                             else:
-                                error_message_3, pos = long_string(data, pos + 19, size)
-                            tags = data[pos]
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            partitions_2.append(DescribeShareGroupOffsetsResponsePartition(
-                                partition_index_2, start_offset_2, leader_epoch_2, -1, error_code_3,
-                                error_message_3, unknown_5,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    topic_name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    topic_name_2, pos = long_string(data, pos + 1, size)
+                                topic_id_2, size = _read_16sB(data, pos)
+                                pos += 17
+                                partitions_2: list[DescribeShareGroupOffsetsResponsePartition]
+                                partitions_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            partition_index_2, start_offset_2, leader_epoch_2, error_code_3,
+                                            size,
+                                        ) = _read_iqihB(data, pos)
+                                        error_message_3: str | None
+                                        if 0 < size < 128:
+                                            end = pos + 18 + size
+                                            error_message_3 = data[pos + 19:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            error_message_3 = None
+                                            pos += 19
+                                        else:
+                                            error_message_3, pos = long_string(data, pos + 19, size)
+                                        tags = data[pos]
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        partitions_2.append(DescribeShareGroupOffsetsResponsePartition(
+                                            partition_index_2, start_offset_2, leader_epoch_2, -1,
+                                            error_code_3, error_message_3, unknown_5,
+                                        ))
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics_2.append(DescribeShareGroupOffsetsResponseTopic(
+                                    topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6,
+                                ))
+                        error_code_4, size = _read_hB(data, pos)
+                        error_message_4: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_4 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_4 = None
+                            pos += 3
+                        else:
+                            error_message_4, pos = long_string(data, pos + 3, size)
                         tags = data[pos]
-                        unknown_6: UnknownTags = ()
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics_2.append(DescribeShareGroupOffsetsResponseTopic(
-                            topic_name_2, as_uuid(Uuid, topic_id_2), partitions_2, unknown_6,
+                        groups_2.append(DescribeShareGroupOffsetsResponseGroup(
+                            group_id_2, topics_2, error_code_4, error_message_4, unknown_7,
                         ))
-                    error_code_4, size = _read_hB(data, pos)
-                    error_message_4: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_4 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_4 = None
-                        pos += 3
-                    else:
-                        error_message_4, pos = long_string(data, pos + 3, size)
-                    tags = data[pos]
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups_2.append(DescribeShareGroupOffsetsResponseGroup(
-                        group_id_2, topics_2, error_code_4, error_message_4, unknown_7,
-                    ))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:

@@ -159,110 +159,115 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[DescribeTopicPartitionsResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    name: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        name = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        name = None
-                        pos += 3
-                    else:
-                        name, pos = long_string(data, pos + 3, size)
-                    topic_id, is_internal, size = _read_16stB(data, pos)
-                    pos += 18
-                    partitions: list[DescribeTopicPartitionsResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
-                        replica_nodes: tuple[int, ...]
-                        if size == 1:
-                            replica_nodes = ()
-                            pos += 15
-                        elif 0 < size < SHORT:
-                            replica_nodes = _read_array_i[size](data, pos + 15)
-                            pos += 4 * size + 11
+                        error_code, size = _read_hB(data, pos)
+                        name: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            name = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            name = None
+                            pos += 3
                         else:
-                            replica_nodes, pos = long_array(data, pos + 15, size, "i")
-                        size = data[pos]
-                        isr_nodes: tuple[int, ...]
-                        if size == 1:
-                            isr_nodes = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            isr_nodes = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            isr_nodes, pos = long_array(data, pos + 1, size, "i")
-                        size = data[pos]
-                        pos += 1
-                        eligible_leader_replicas: tuple[int, ...] | None
-                        if size == 0:
-                            eligible_leader_replicas = None
-                        else:
-                            if size == 1:
-                                eligible_leader_replicas = ()
-                                pos += 0
-                            elif 0 < size < SHORT:
-                                eligible_leader_replicas = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
+                            name, pos = long_string(data, pos + 3, size)
+                        topic_id, is_internal, size = _read_16stB(data, pos)
+                        pos += 18
+                        partitions: list[DescribeTopicPartitionsResponsePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                eligible_leader_replicas, pos = long_array(data, pos, size, "i")
-                        size = data[pos]
-                        pos += 1
-                        last_known_elr: tuple[int, ...] | None
-                        if size == 0:
-                            last_known_elr = None
-                        else:
-                            if size == 1:
-                                last_known_elr = ()
-                                pos += 0
-                            elif 0 < size < SHORT:
-                                last_known_elr = _read_array_i[size](data, pos)
-                                pos += 4 * size - 4
-                            else:
-                                last_known_elr, pos = long_array(data, pos, size, "i")
-                        size = data[pos]
-                        offline_replicas: tuple[int, ...]
-                        if size == 1:
-                            offline_replicas = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            offline_replicas = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            offline_replicas, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(
+                                    data, pos,
+                                )
+                                replica_nodes: tuple[int, ...]
+                                if size == 1:
+                                    replica_nodes = ()
+                                    pos += 15
+                                elif 0 < size < SHORT:
+                                    replica_nodes = _read_array_i[size](data, pos + 15)
+                                    pos += 4 * size + 11
+                                else:
+                                    replica_nodes, pos = long_array(data, pos + 15, size, "i")
+                                size = data[pos]
+                                isr_nodes: tuple[int, ...]
+                                if size == 1:
+                                    isr_nodes = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    isr_nodes = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    isr_nodes, pos = long_array(data, pos + 1, size, "i")
+                                size = data[pos]
+                                pos += 1
+                                eligible_leader_replicas: tuple[int, ...] | None
+                                if size == 0:
+                                    eligible_leader_replicas = None
+                                else:
+                                    if size == 1:
+                                        eligible_leader_replicas = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
+                                        eligible_leader_replicas = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        eligible_leader_replicas, pos = long_array(data, pos, size, "i")
+                                size = data[pos]
+                                pos += 1
+                                last_known_elr: tuple[int, ...] | None
+                                if size == 0:
+                                    last_known_elr = None
+                                else:
+                                    if size == 1:
+                                        last_known_elr = ()
+                                        pos += 0
+                                    elif 0 < size < SHORT:
+                                        last_known_elr = _read_array_i[size](data, pos)
+                                        pos += 4 * size - 4
+                                    else:
+                                        last_known_elr, pos = long_array(data, pos, size, "i")
+                                size = data[pos]
+                                offline_replicas: tuple[int, ...]
+                                if size == 1:
+                                    offline_replicas = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    offline_replicas = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    offline_replicas, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(DescribeTopicPartitionsResponsePartition(
+                                    error_code_2, partition_index, leader_id, leader_epoch, replica_nodes,
+                                    isr_nodes, eligible_leader_replicas, last_known_elr, offline_replicas,
+                                    unknown,
+                                ))
+                        topic_authorized_operations, tags = _read_iB(data, pos)
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions.append(DescribeTopicPartitionsResponsePartition(
-                            error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes,
-                            eligible_leader_replicas, last_known_elr, offline_replicas, unknown,
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        topics.append(DescribeTopicPartitionsResponseTopic(
+                            error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
+                            topic_authorized_operations, unknown_2,
                         ))
-                    topic_authorized_operations, tags = _read_iB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    topics.append(DescribeTopicPartitionsResponseTopic(
-                        error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
-                        topic_authorized_operations, unknown_2,
-                    ))
                 size = data[pos]
                 pos += 1
                 next_cursor: Cursor | None

@@ -109,71 +109,74 @@ class DescribeTransactionsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 transaction_states: list[TransactionState]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 transaction_states = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        transactional_id = data[pos + 3:end].decode()
-                        pos = end
-                    else:
-                        transactional_id, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        transaction_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        transaction_state, pos = long_string(data, pos + 1, size)
-                    transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch, size = _read_iqqhB(
-                        data, pos,
-                    )
-                    pos += 23
-                    topics: list[TopicData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
+                        error_code, size = _read_hB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            transactional_id = data[pos + 3:end].decode()
+                            pos = end
+                        else:
+                            transactional_id, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            topic = data[pos + 1:end].decode()
+                            transaction_state = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
+                            transaction_state, pos = long_string(data, pos + 1, size)
+                        (
+                            transaction_timeout_ms, transaction_start_time_ms, producer_id, producer_epoch,
+                            size,
+                        ) = _read_iqqhB(data, pos)
+                        pos += 23
+                        topics: list[TopicData]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    topic = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    topic, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partitions: tuple[int, ...]
+                                if size == 1:
+                                    partitions = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partitions = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partitions, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(TopicData(topic, partitions, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(TopicData(topic, partitions, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    transaction_states.append(TransactionState(
-                        error_code, transactional_id, transaction_state, transaction_timeout_ms,
-                        transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2,
-                    ))
+                        transaction_states.append(TransactionState(
+                            error_code, transactional_id, transaction_state, transaction_timeout_ms,
+                            transaction_start_time_ms, producer_id, producer_epoch, topics, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

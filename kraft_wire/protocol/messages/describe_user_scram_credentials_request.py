@@ -58,26 +58,27 @@ class DescribeUserScramCredentialsRequest(Message, gc=False):
                 if size == 0:
                     users = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     users = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        users.append(UserName(name, unknown))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                name = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                name, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            users.append(UserName(name, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

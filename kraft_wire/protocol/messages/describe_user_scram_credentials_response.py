@@ -114,55 +114,57 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results: list[DescribeUserScramCredentialsResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        user = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        user, pos = long_string(data, pos + 1, size)
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 3
-                    else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    pos += 1
-                    credential_infos: list[CredentialInfo]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    credential_infos = []
                     for _ in rounds:
-                        mechanism, iterations, tags = _read_biB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            user = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            user, pos = long_string(data, pos + 1, size)
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_2 = None
+                            pos += 3
+                        else:
+                            error_message_2, pos = long_string(data, pos + 3, size)
+                        size = data[pos]
+                        pos += 1
+                        credential_infos: list[CredentialInfo]
+                        credential_infos = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                mechanism, iterations, tags = _read_biB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 6, tags)
+                                    pos -= 6
+                                pos += 6
+                                credential_infos.append(CredentialInfo(mechanism, iterations, unknown))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 6, tags)
-                            pos -= 6
-                        pos += 6
-                        credential_infos.append(CredentialInfo(mechanism, iterations, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(DescribeUserScramCredentialsResult(
-                        user, error_code_2, error_message_2, credential_infos, unknown_2,
-                    ))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results.append(DescribeUserScramCredentialsResult(
+                            user, error_code_2, error_message_2, credential_infos, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -86,36 +86,37 @@ class ElectLeadersRequest(Message, gc=False):
                 if size == 0:
                     topic_partitions = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topic_partitions = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions: tuple[int, ...]
+                            if size == 1:
+                                partitions = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topic_partitions.append(TopicPartitions(topic, partitions, unknown))
+                            topic_partitions.append(TopicPartitions(topic, partitions, unknown))
                 timeout_ms, tags = _read_iB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -129,8 +130,8 @@ class ElectLeadersRequest(Message, gc=False):
                 if size < 0:
                     topic_partitions_2 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     topic_partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:
@@ -153,8 +154,8 @@ class ElectLeadersRequest(Message, gc=False):
                 if size < 0:
                     topic_partitions_3 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     topic_partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

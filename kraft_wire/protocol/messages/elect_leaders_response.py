@@ -102,55 +102,59 @@ class ElectLeadersResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 replica_election_results: list[ReplicaElectionResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 replica_election_results = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partition_result: list[PartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_result = []
                     for _ in rounds:
-                        partition_id, error_code_2, size = _read_ihB(data, pos)
-                        error_message: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message = data[pos + 7:end].decode()
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 7
                         else:
-                            error_message, pos = long_string(data, pos + 7, size)
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_result: list[PartitionResult]
+                        partition_result = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_id, error_code_2, size = _read_ihB(data, pos)
+                                error_message: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message = None
+                                    pos += 7
+                                else:
+                                    error_message, pos = long_string(data, pos + 7, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partition_result.append(PartitionResult(
+                                    partition_id, error_code_2, error_message, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partition_result.append(PartitionResult(
-                            partition_id, error_code_2, error_message, unknown,
+                        replica_election_results.append(ReplicaElectionResult(
+                            topic, partition_result, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    replica_election_results.append(ReplicaElectionResult(topic, partition_result, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -163,8 +167,8 @@ class ElectLeadersResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
                 pos += 10
                 replica_election_results_2: list[ReplicaElectionResult]
-                rounds = range(check_count(data, pos, size))
                 replica_election_results_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -176,8 +180,8 @@ class ElectLeadersResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partition_result_2: list[PartitionResult]
-                    rounds = range(check_count(data, pos, size))
                     partition_result_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_id_2, error_code_4, size = _read_ihh(data, pos)
                         error_message_2: str | None
@@ -200,8 +204,8 @@ class ElectLeadersResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 replica_election_results_3: list[ReplicaElectionResult]
-                rounds = range(check_count(data, pos, size))
                 replica_election_results_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -213,8 +217,8 @@ class ElectLeadersResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partition_result_3: list[PartitionResult]
-                    rounds = range(check_count(data, pos, size))
                     partition_result_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_id_3, error_code_5, size = _read_ihh(data, pos)
                         error_message_3: str | None

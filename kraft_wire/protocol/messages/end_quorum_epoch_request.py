@@ -159,92 +159,97 @@ class EndQuorumEpochRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, leader_id, leader_epoch, size = _read_iiiB(data, pos)
-                        pos += 13
-                        preferred_candidates: list[ReplicaInfo]
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        preferred_candidates = []
-                        for _ in rounds:
-                            candidate_id, candidate_directory_id, tags = _read_i16sB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                                pos -= 21
-                            pos += 21
-                            preferred_candidates.append(ReplicaInfo(
-                                candidate_id, as_uuid(Uuid, candidate_directory_id), unknown,
-                            ))
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, leader_id, leader_epoch, size = _read_iiiB(data, pos)
+                                pos += 13
+                                preferred_candidates: list[ReplicaInfo]
+                                preferred_candidates = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        candidate_id, candidate_directory_id, tags = _read_i16sB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                                            pos -= 21
+                                        pos += 21
+                                        preferred_candidates.append(ReplicaInfo(
+                                            candidate_id, as_uuid(Uuid, candidate_directory_id), unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionData(
+                                    partition_index, leader_id, leader_epoch, (), preferred_candidates,
+                                    unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(
-                            partition_index, leader_id, leader_epoch, (), preferred_candidates, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(topic_name, partitions, unknown_3))
+                        topics.append(TopicData(topic_name, partitions, unknown_3))
                 size = data[pos]
                 pos += 1
                 leader_endpoints: list[LeaderEndpoint]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 leader_endpoints = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_4))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        leader_endpoints.append(LeaderEndpoint(name, host, port, unknown_4))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
@@ -264,8 +269,8 @@ class EndQuorumEpochRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_2: list[TopicData]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -277,8 +282,8 @@ class EndQuorumEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, leader_id_2, leader_epoch_2, size = _read_iiii(data, pos)
                         pos += 16

@@ -126,44 +126,48 @@ class EndQuorumEpochResponse(Message, gc=False):
                 error_code, size = _read_hB(data, pos)
                 pos += 3
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, leader_id, leader_epoch, tags = _read_ihiiB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, leader_id, leader_epoch, tags = _read_ihiiB(
+                                    data, pos,
+                                )
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 15, tags)
+                                    pos -= 15
+                                pos += 15
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, leader_id, leader_epoch, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 15, tags)
-                            pos -= 15
-                        pos += 15
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, leader_id, leader_epoch, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(topic_name, partitions, unknown_2))
                 tags = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -181,26 +185,27 @@ class EndQuorumEpochResponse(Message, gc=False):
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             node_endpoints = []
-                            for _ in rounds:
-                                node_id, size = _read_iB(data, pos)
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    host = data[pos + 5:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    host, pos = long_string(data, pos + 5, size)
-                                port, tags = _read_HB(data, pos)
-                                unknown_4: UnknownTags = ()
-                                if tags:
-                                    unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
-                                node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_4))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    node_id, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host, pos = long_string(data, pos + 5, size)
+                                    port, tags = _read_HB(data, pos)
+                                    unknown_4: UnknownTags = ()
+                                    if tags:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 3, tags)
+                                        pos -= 3
+                                    pos += 3
+                                    node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_4))
                         elif tag < 1:
                             refuse()
                         else:
@@ -217,8 +222,8 @@ class EndQuorumEpochResponse(Message, gc=False):
                 error_code_3, size = _read_hi(data, pos)
                 pos += 6
                 topics_2: list[TopicData]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -230,8 +235,8 @@ class EndQuorumEpochResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[PartitionData]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, error_code_4, leader_id_2, leader_epoch_2 = _read_ihii(data, pos)
                         pos += 14

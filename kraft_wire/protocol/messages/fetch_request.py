@@ -217,97 +217,100 @@ class FetchRequest(Message, gc=False):
                 )
                 pos += 22
                 topics: list[FetchTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[FetchPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        (
-                            partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
-                            log_start_offset, partition_max_bytes, tags,
-                        ) = _read_iiqiqiB(data, pos)
-                        pos += 33
-                        replica_directory_id: Uuid
-                        replica_directory_id = Uuid.ZERO
-                        high_watermark: int
-                        high_watermark = 9223372036854775807
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[FetchPartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                                    log_start_offset, partition_max_bytes, tags,
+                                ) = _read_iiqiqiB(data, pos)
+                                pos += 33
+                                replica_directory_id: Uuid
+                                replica_directory_id = Uuid.ZERO
+                                high_watermark: int
+                                high_watermark = 9223372036854775807
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0 and version >= 17:
+                                            replica_directory_id, = _read_16s(data, pos)
+                                            pos += 16
+                                            replica_directory_id = as_uuid(Uuid, replica_directory_id)
+                                        elif tag == 1 and version >= 18:
+                                            high_watermark, = _read_q(data, pos)
+                                            pos += 8
+                                        elif tag < 2:
+                                            refuse()
+                                        else:
+                                            if others is None:
+                                                others = []
+                                            end = pos + size
+                                            others.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others:
+                                        unknown = tuple(others)
+                                partitions.append(FetchPartition(
+                                    partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
+                                    log_start_offset, partition_max_bytes, replica_directory_id,
+                                    high_watermark, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0 and version >= 17:
-                                    replica_directory_id, = _read_16s(data, pos)
-                                    pos += 16
-                                    replica_directory_id = as_uuid(Uuid, replica_directory_id)
-                                elif tag == 1 and version >= 18:
-                                    high_watermark, = _read_q(data, pos)
-                                    pos += 8
-                                elif tag < 2:
-                                    refuse()
-                                else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
-                                    pos = end
-                            if others:
-                                unknown = tuple(others)
-                        partitions.append(FetchPartition(
-                            partition, current_leader_epoch, fetch_offset, last_fetched_epoch,
-                            log_start_offset, partition_max_bytes, replica_directory_id, high_watermark,
-                            unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(FetchTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(FetchTopic('', as_uuid(Uuid, topic_id), partitions, unknown_2))
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions_2, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    forgotten_topics_data.append(ForgottenTopic(
-                        '', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_2, size = _read_16sB(data, pos)
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions_2, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        forgotten_topics_data.append(ForgottenTopic(
+                            '', as_uuid(Uuid, topic_id_2), partitions_2, unknown_3,
+                        ))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -372,122 +375,125 @@ class FetchRequest(Message, gc=False):
                 ) = _read_iiiibiiB(data, pos)
                 pos += 26
                 topics_2: list[FetchTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    topic: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            topic, pos = long_string(data, pos + 1, size)
-                    else:
-                        topic = ''
-                    topic_id_3: Uuid
-                    if version >= 13:
-                        topic_id_3, = _read_16s(data, pos)
-                        pos += 16
-                        topic_id_3 = as_uuid(Uuid, topic_id_3)
-                    else:
-                        topic_id_3 = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
-                    partitions_3: list[FetchPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_3 = []
                     for _ in rounds:
-                        (
-                            partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
-                            log_start_offset_2, partition_max_bytes_2, tags,
-                        ) = _read_iiqiqiB(data, pos)
-                        pos += 33
-                        unknown_6: UnknownTags = ()
+                        topic: str
+                        if version <= 12:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
+                        else:
+                            topic = ''
+                        topic_id_3: Uuid
+                        if version >= 13:
+                            topic_id_3, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_3 = as_uuid(Uuid, topic_id_3)
+                        else:
+                            topic_id_3 = Uuid.ZERO
+                        size = data[pos]
+                        pos += 1
+                        partitions_3: list[FetchPartition]
+                        partitions_3 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
+                                    log_start_offset_2, partition_max_bytes_2, tags,
+                                ) = _read_iiqiqiB(data, pos)
+                                pos += 33
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others_3: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag < 2:
+                                            refuse()
+                                        else:
+                                            if others_3 is None:
+                                                others_3 = []
+                                            end = pos + size
+                                            others_3.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others_3:
+                                        unknown_6 = tuple(others_3)
+                                partitions_3.append(FetchPartition(
+                                    partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
+                                    log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807,
+                                    unknown_6,
+                                ))
+                        tags = data[pos]
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_3: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag < 2:
-                                    refuse()
-                                else:
-                                    if others_3 is None:
-                                        others_3 = []
-                                    end = pos + size
-                                    others_3.append((tag, data[pos:end]))
-                                    pos = end
-                            if others_3:
-                                unknown_6 = tuple(others_3)
-                        partitions_3.append(FetchPartition(
-                            partition_2, current_leader_epoch_2, fetch_offset_2, last_fetched_epoch_2,
-                            log_start_offset_2, partition_max_bytes_2, Uuid.ZERO, 9223372036854775807,
-                            unknown_6,
-                        ))
-                    tags = data[pos]
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(FetchTopic(topic, topic_id_3, partitions_3, unknown_7))
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(FetchTopic(topic, topic_id_3, partitions_3, unknown_7))
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data_2: list[ForgottenTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data_2 = []
-                for _ in rounds:
-                    topic_2: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic_2 = data[pos + 1:end].decode()
-                            pos = end
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_2: str
+                        if version <= 12:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic_2, pos = long_string(data, pos + 1, size)
                         else:
-                            topic_2, pos = long_string(data, pos + 1, size)
-                    else:
-                        topic_2 = ''
-                    topic_id_4: Uuid
-                    if version >= 13:
-                        topic_id_4, = _read_16s(data, pos)
-                        pos += 16
-                        topic_id_4 = as_uuid(Uuid, topic_id_4)
-                    else:
-                        topic_id_4 = Uuid.ZERO
-                    size = data[pos]
-                    partitions_4: tuple[int, ...]
-                    if size == 1:
-                        partitions_4 = ()
+                            topic_2 = ''
+                        topic_id_4: Uuid
+                        if version >= 13:
+                            topic_id_4, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_4 = as_uuid(Uuid, topic_id_4)
+                        else:
+                            topic_id_4 = Uuid.ZERO
+                        size = data[pos]
+                        partitions_4: tuple[int, ...]
+                        if size == 1:
+                            partitions_4 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_4 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_4, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown_8: UnknownTags = ()
+                        if tags:
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_4, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown_8: UnknownTags = ()
-                    if tags:
-                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    forgotten_topics_data_2.append(ForgottenTopic(
-                        topic_2, topic_id_4, partitions_4, unknown_8,
-                    ))
+                        forgotten_topics_data_2.append(ForgottenTopic(
+                            topic_2, topic_id_4, partitions_4, unknown_8,
+                        ))
                 size = data[pos]
                 if 0 < size < 128:
                     end = pos + size
@@ -552,8 +558,8 @@ class FetchRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[FetchTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -565,8 +571,8 @@ class FetchRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_5: list[FetchPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_5 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_3, = _read_i(data, pos)
                         pos += 4
@@ -595,8 +601,8 @@ class FetchRequest(Message, gc=False):
                 if version >= 7:
                     size, = _read_i(data, pos)
                     pos += 4
-                    rounds = range(check_count(data, pos, size))
                     forgotten_topics_data_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -258,122 +258,127 @@ class FetchResponse(Message, gc=False):
                 throttle_time_ms, error_code, session_id, size = _read_ihiB(data, pos)
                 pos += 11
                 responses: list[FetchableTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        (
-                            partition_index, error_code_2, high_watermark, last_stable_offset,
-                            log_start_offset, size,
-                        ) = _read_ihqqqB(data, pos)
-                        pos += 31
-                        aborted_transactions: list[AbortedTransaction] | None
-                        if size == 0:
-                            aborted_transactions = None
-                        else:
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
                             if 0 < size < 128:
                                 rounds = ROUNDS[size]
                             else:
                                 rounds, pos = long_rounds(data, pos, size)
-                            aborted_transactions = []
                             for _ in rounds:
-                                producer_id, first_offset, tags = _read_qqB(data, pos)
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                                    pos -= 17
-                                pos += 17
-                                aborted_transactions.append(AbortedTransaction(
-                                    producer_id, first_offset, unknown,
-                                ))
-                        preferred_read_replica, size = _read_iB(data, pos)
-                        pos += 5
-                        records: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            records = data[pos:end]
-                            pos = end
-                        else:
-                            records = None
-                        tags = data[pos]
-                        pos += 1
-                        diverging_epoch: EpochEndOffset
-                        diverging_epoch = EpochEndOffset()
-                        current_leader: LeaderIdAndEpoch
-                        current_leader = LeaderIdAndEpoch()
-                        snapshot_id: SnapshotId
-                        snapshot_id = SnapshotId()
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    epoch, end_offset, tags = _read_iqB(data, pos)
-                                    unknown_3: UnknownTags = ()
-                                    if tags:
-                                        unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
-                                        pos -= 13
-                                    diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
-                                    pos += 13
-                                elif tag == 1:
-                                    leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                    unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_4)
-                                    pos += 9
-                                elif tag == 2:
-                                    end_offset_2, epoch_2, tags = _read_qiB(data, pos)
-                                    unknown_5: UnknownTags = ()
-                                    if tags:
-                                        unknown_5, pos = read_unknown_tags(data, pos + 13, tags)
-                                        pos -= 13
-                                    snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
-                                    pos += 13
-                                elif tag < 3:
-                                    refuse()
+                                (
+                                    partition_index, error_code_2, high_watermark, last_stable_offset,
+                                    log_start_offset, size,
+                                ) = _read_ihqqqB(data, pos)
+                                pos += 31
+                                aborted_transactions: list[AbortedTransaction] | None
+                                if size == 0:
+                                    aborted_transactions = None
                                 else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
+                                    aborted_transactions = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            producer_id, first_offset, tags = _read_qqB(data, pos)
+                                            unknown: UnknownTags = ()
+                                            if tags:
+                                                unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                                                pos -= 17
+                                            pos += 17
+                                            aborted_transactions.append(AbortedTransaction(
+                                                producer_id, first_offset, unknown,
+                                            ))
+                                preferred_read_replica, size = _read_iB(data, pos)
+                                pos += 5
+                                records: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    records = data[pos:end]
                                     pos = end
-                            if others:
-                                unknown_2 = tuple(others)
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, high_watermark, last_stable_offset,
-                            log_start_offset, diverging_epoch, current_leader, snapshot_id,
-                            aborted_transactions, preferred_read_replica, records, unknown_2,
+                                else:
+                                    records = None
+                                tags = data[pos]
+                                pos += 1
+                                diverging_epoch: EpochEndOffset
+                                diverging_epoch = EpochEndOffset()
+                                current_leader: LeaderIdAndEpoch
+                                current_leader = LeaderIdAndEpoch()
+                                snapshot_id: SnapshotId
+                                snapshot_id = SnapshotId()
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0:
+                                            epoch, end_offset, tags = _read_iqB(data, pos)
+                                            unknown_3: UnknownTags = ()
+                                            if tags:
+                                                unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
+                                                pos -= 13
+                                            diverging_epoch = EpochEndOffset(epoch, end_offset, unknown_3)
+                                            pos += 13
+                                        elif tag == 1:
+                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                            unknown_4: UnknownTags = ()
+                                            if tags:
+                                                unknown_4, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader = LeaderIdAndEpoch(
+                                                leader_id, leader_epoch, unknown_4,
+                                            )
+                                            pos += 9
+                                        elif tag == 2:
+                                            end_offset_2, epoch_2, tags = _read_qiB(data, pos)
+                                            unknown_5: UnknownTags = ()
+                                            if tags:
+                                                unknown_5, pos = read_unknown_tags(data, pos + 13, tags)
+                                                pos -= 13
+                                            snapshot_id = SnapshotId(end_offset_2, epoch_2, unknown_5)
+                                            pos += 13
+                                        elif tag < 3:
+                                            refuse()
+                                        else:
+                                            if others is None:
+                                                others = []
+                                            end = pos + size
+                                            others.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others:
+                                        unknown_2 = tuple(others)
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, high_watermark, last_stable_offset,
+                                    log_start_offset, diverging_epoch, current_leader, snapshot_id,
+                                    aborted_transactions, preferred_read_replica, records, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses.append(FetchableTopicResponse(
+                            '', as_uuid(Uuid, topic_id), partitions, unknown_6,
                         ))
-                    tags = data[pos]
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(FetchableTopicResponse(
-                        '', as_uuid(Uuid, topic_id), partitions, unknown_6,
-                    ))
                 tags = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -391,37 +396,38 @@ class FetchResponse(Message, gc=False):
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             node_endpoints = []
-                            for _ in rounds:
-                                node_id, size = _read_iB(data, pos)
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    host = data[pos + 5:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    host, pos = long_string(data, pos + 5, size)
-                                port, size = _read_iB(data, pos)
-                                rack: str | None
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    rack = data[pos + 5:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack = None
-                                    pos += 5
-                                else:
-                                    rack, pos = long_string(data, pos + 5, size)
-                                tags = data[pos]
-                                unknown_8: UnknownTags = ()
-                                if tags:
-                                    unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_8))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    node_id, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host, pos = long_string(data, pos + 5, size)
+                                    port, size = _read_iB(data, pos)
+                                    rack: str | None
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        rack = data[pos + 5:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        rack = None
+                                        pos += 5
+                                    else:
+                                        rack, pos = long_string(data, pos + 5, size)
+                                    tags = data[pos]
+                                    unknown_8: UnknownTags = ()
+                                    if tags:
+                                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_8))
                         elif tag < 1:
                             refuse()
                         else:
@@ -440,140 +446,147 @@ class FetchResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_3, session_id_2, size = _read_ihiB(data, pos)
                 pos += 11
                 responses_2: list[FetchableTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in rounds:
-                    topic: str
-                    if version <= 12:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            topic, pos = long_string(data, pos + 1, size)
-                    else:
-                        topic = ''
-                    topic_id_2: Uuid
-                    if version >= 13:
-                        topic_id_2, = _read_16s(data, pos)
-                        pos += 16
-                        topic_id_2 = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id_2 = Uuid.ZERO
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        (
-                            partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
-                            log_start_offset_2, size,
-                        ) = _read_ihqqqB(data, pos)
-                        pos += 31
-                        aborted_transactions_2: list[AbortedTransaction] | None
-                        if size == 0:
-                            aborted_transactions_2 = None
+                        topic: str
+                        if version <= 12:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
                         else:
+                            topic = ''
+                        topic_id_2: Uuid
+                        if version >= 13:
+                            topic_id_2, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_2 = as_uuid(Uuid, topic_id_2)
+                        else:
+                            topic_id_2 = Uuid.ZERO
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
                             if 0 < size < 128:
                                 rounds = ROUNDS[size]
                             else:
                                 rounds, pos = long_rounds(data, pos, size)
-                            aborted_transactions_2 = []
                             for _ in rounds:
-                                producer_id_2, first_offset_2, tags = _read_qqB(data, pos)
-                                unknown_9: UnknownTags = ()
-                                if tags:
-                                    unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
-                                    pos -= 17
-                                pos += 17
-                                aborted_transactions_2.append(AbortedTransaction(
-                                    producer_id_2, first_offset_2, unknown_9,
-                                ))
-                        preferred_read_replica_2, size = _read_iB(data, pos)
-                        pos += 5
-                        records_2: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            records_2 = data[pos:end]
-                            pos = end
-                        else:
-                            records_2 = None
-                        tags = data[pos]
-                        pos += 1
-                        diverging_epoch_2: EpochEndOffset
-                        diverging_epoch_2 = EpochEndOffset()
-                        current_leader_2: LeaderIdAndEpoch
-                        current_leader_2 = LeaderIdAndEpoch()
-                        snapshot_id_2: SnapshotId
-                        snapshot_id_2 = SnapshotId()
-                        unknown_10: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_3: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    epoch_3, end_offset_3, tags = _read_iqB(data, pos)
-                                    unknown_11: UnknownTags = ()
-                                    if tags:
-                                        unknown_11, pos = read_unknown_tags(data, pos + 13, tags)
-                                        pos -= 13
-                                    diverging_epoch_2 = EpochEndOffset(epoch_3, end_offset_3, unknown_11)
-                                    pos += 13
-                                elif tag == 1:
-                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                    unknown_12: UnknownTags = ()
-                                    if tags:
-                                        unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(
-                                        leader_id_2, leader_epoch_2, unknown_12,
-                                    )
-                                    pos += 9
-                                elif tag == 2:
-                                    end_offset_4, epoch_4, tags = _read_qiB(data, pos)
-                                    unknown_13: UnknownTags = ()
-                                    if tags:
-                                        unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
-                                        pos -= 13
-                                    snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
-                                    pos += 13
-                                elif tag < 3:
-                                    refuse()
+                                (
+                                    partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
+                                    log_start_offset_2, size,
+                                ) = _read_ihqqqB(data, pos)
+                                pos += 31
+                                aborted_transactions_2: list[AbortedTransaction] | None
+                                if size == 0:
+                                    aborted_transactions_2 = None
                                 else:
-                                    if others_3 is None:
-                                        others_3 = []
-                                    end = pos + size
-                                    others_3.append((tag, data[pos:end]))
+                                    aborted_transactions_2 = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            producer_id_2, first_offset_2, tags = _read_qqB(data, pos)
+                                            unknown_9: UnknownTags = ()
+                                            if tags:
+                                                unknown_9, pos = read_unknown_tags(data, pos + 17, tags)
+                                                pos -= 17
+                                            pos += 17
+                                            aborted_transactions_2.append(AbortedTransaction(
+                                                producer_id_2, first_offset_2, unknown_9,
+                                            ))
+                                preferred_read_replica_2, size = _read_iB(data, pos)
+                                pos += 5
+                                records_2: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    records_2 = data[pos:end]
                                     pos = end
-                            if others_3:
-                                unknown_10 = tuple(others_3)
-                        partitions_2.append(PartitionData(
-                            partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
-                            log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
-                            aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
+                                else:
+                                    records_2 = None
+                                tags = data[pos]
+                                pos += 1
+                                diverging_epoch_2: EpochEndOffset
+                                diverging_epoch_2 = EpochEndOffset()
+                                current_leader_2: LeaderIdAndEpoch
+                                current_leader_2 = LeaderIdAndEpoch()
+                                snapshot_id_2: SnapshotId
+                                snapshot_id_2 = SnapshotId()
+                                unknown_10: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others_3: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0:
+                                            epoch_3, end_offset_3, tags = _read_iqB(data, pos)
+                                            unknown_11: UnknownTags = ()
+                                            if tags:
+                                                unknown_11, pos = read_unknown_tags(data, pos + 13, tags)
+                                                pos -= 13
+                                            diverging_epoch_2 = EpochEndOffset(
+                                                epoch_3, end_offset_3, unknown_11,
+                                            )
+                                            pos += 13
+                                        elif tag == 1:
+                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                            unknown_12: UnknownTags = ()
+                                            if tags:
+                                                unknown_12, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader_2 = LeaderIdAndEpoch(
+                                                leader_id_2, leader_epoch_2, unknown_12,
+                                            )
+                                            pos += 9
+                                        elif tag == 2:
+                                            end_offset_4, epoch_4, tags = _read_qiB(data, pos)
+                                            unknown_13: UnknownTags = ()
+                                            if tags:
+                                                unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
+                                                pos -= 13
+                                            snapshot_id_2 = SnapshotId(end_offset_4, epoch_4, unknown_13)
+                                            pos += 13
+                                        elif tag < 3:
+                                            refuse()
+                                        else:
+                                            if others_3 is None:
+                                                others_3 = []
+                                            end = pos + size
+                                            others_3.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others_3:
+                                        unknown_10 = tuple(others_3)
+                                partitions_2.append(PartitionData(
+                                    partition_index_2, error_code_4, high_watermark_2, last_stable_offset_2,
+                                    log_start_offset_2, diverging_epoch_2, current_leader_2, snapshot_id_2,
+                                    aborted_transactions_2, preferred_read_replica_2, records_2, unknown_10,
+                                ))
+                        tags = data[pos]
+                        unknown_14: UnknownTags = ()
+                        if tags:
+                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses_2.append(FetchableTopicResponse(
+                            topic, topic_id_2, partitions_2, unknown_14,
                         ))
-                    tags = data[pos]
-                    unknown_14: UnknownTags = ()
-                    if tags:
-                        unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses_2.append(FetchableTopicResponse(topic, topic_id_2, partitions_2, unknown_14))
                 tags = data[pos]
                 pos += 1
                 unknown_15: UnknownTags = ()
@@ -614,8 +627,8 @@ class FetchResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[FetchableTopicResponse]
-                rounds = range(check_count(data, pos, size))
                 responses_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -627,8 +640,8 @@ class FetchResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[PartitionData]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, error_code_6, high_watermark_3, last_stable_offset_3 = _read_ihqq(
                             data, pos,
@@ -646,8 +659,8 @@ class FetchResponse(Message, gc=False):
                         if size < 0:
                             aborted_transactions_3 = None
                         else:
-                            rounds = range(check_count(data, pos, size))
                             aborted_transactions_3 = []
+                            rounds = range(check_count(data, pos, size))
                             for _ in rounds:
                                 producer_id_3, first_offset_3 = _read_qq(data, pos)
                                 pos += 16

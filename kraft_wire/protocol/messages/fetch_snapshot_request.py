@@ -129,73 +129,77 @@ class FetchSnapshotRequest(Message, gc=False):
                 replica_id, max_bytes, size = _read_iiB(data, pos)
                 pos += 9
                 topics: list[TopicSnapshot]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionSnapshot]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[PartitionSnapshot]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, current_leader_epoch, end_offset, epoch, tags = _read_iiqiB(
+                                    data, pos,
+                                )
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                                    pos -= 21
+                                snapshot_id = SnapshotId(end_offset, epoch, unknown)
+                                position, tags = _read_qB(data, pos + 21)
+                                pos += 30
+                                replica_directory_id: Uuid
+                                replica_directory_id = Uuid.ZERO
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0 and version >= 1:
+                                            replica_directory_id, = _read_16s(data, pos)
+                                            pos += 16
+                                            replica_directory_id = as_uuid(Uuid, replica_directory_id)
+                                        elif tag < 1:
+                                            refuse()
+                                        else:
+                                            if others is None:
+                                                others = []
+                                            end = pos + size
+                                            others.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others:
+                                        unknown_2 = tuple(others)
+                                partitions.append(PartitionSnapshot(
+                                    partition, current_leader_epoch, snapshot_id, position,
+                                    replica_directory_id, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                            pos -= 21
-                        snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                        position, tags = _read_qB(data, pos + 21)
-                        pos += 30
-                        replica_directory_id: Uuid
-                        replica_directory_id = Uuid.ZERO
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0 and version >= 1:
-                                    replica_directory_id, = _read_16s(data, pos)
-                                    pos += 16
-                                    replica_directory_id = as_uuid(Uuid, replica_directory_id)
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
-                                    pos = end
-                            if others:
-                                unknown_2 = tuple(others)
-                        partitions.append(PartitionSnapshot(
-                            partition, current_leader_epoch, snapshot_id, position, replica_directory_id,
-                            unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicSnapshot(name, partitions, unknown_3))
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicSnapshot(name, partitions, unknown_3))
                 tags = data[pos]
                 pos += 1
                 cluster_id: str | None

@@ -175,88 +175,92 @@ class FetchSnapshotResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 topics: list[TopicSnapshot]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionSnapshot]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 19, tags)
-                            pos -= 19
-                        snapshot_id = SnapshotId(end_offset, epoch, unknown)
-                        size_2, position, size = _read_qqB(data, pos + 19)
-                        pos += 36
-                        unaligned_records: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            unaligned_records = data[pos:end]
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            refuse()
-                        tags = data[pos]
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                        current_leader: LeaderIdAndEpoch
-                        current_leader = LeaderIdAndEpoch()
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                    unknown_3: UnknownTags = ()
-                                    if tags:
-                                        unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
-                                    pos += 9
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others is None:
-                                        others = []
-                                    end = pos + size
-                                    others.append((tag, data[pos:end]))
+                        partitions: list[PartitionSnapshot]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                index, error_code_2, end_offset, epoch, tags = _read_ihqiB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 19, tags)
+                                    pos -= 19
+                                snapshot_id = SnapshotId(end_offset, epoch, unknown)
+                                size_2, position, size = _read_qqB(data, pos + 19)
+                                pos += 36
+                                unaligned_records: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    unaligned_records = data[pos:end]
                                     pos = end
-                            if others:
-                                unknown_2 = tuple(others)
-                        partitions.append(PartitionSnapshot(
-                            index, error_code_2, snapshot_id, current_leader, size_2, position,
-                            unaligned_records, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicSnapshot(name, partitions, unknown_4))
+                                else:
+                                    refuse()
+                                tags = data[pos]
+                                pos += 1
+                                current_leader: LeaderIdAndEpoch
+                                current_leader = LeaderIdAndEpoch()
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0:
+                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                            unknown_3: UnknownTags = ()
+                                            if tags:
+                                                unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader = LeaderIdAndEpoch(
+                                                leader_id, leader_epoch, unknown_3,
+                                            )
+                                            pos += 9
+                                        elif tag < 1:
+                                            refuse()
+                                        else:
+                                            if others is None:
+                                                others = []
+                                            end = pos + size
+                                            others.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others:
+                                        unknown_2 = tuple(others)
+                                partitions.append(PartitionSnapshot(
+                                    index, error_code_2, snapshot_id, current_leader, size_2, position,
+                                    unaligned_records, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicSnapshot(name, partitions, unknown_4))
                 tags = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
@@ -274,26 +278,27 @@ class FetchSnapshotResponse(Message, gc=False):
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             node_endpoints = []
-                            for _ in rounds:
-                                node_id, size = _read_iB(data, pos)
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    host = data[pos + 5:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    host, pos = long_string(data, pos + 5, size)
-                                port, tags = _read_HB(data, pos)
-                                unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
-                                node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_6))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    node_id, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host, pos = long_string(data, pos + 5, size)
+                                    port, tags = _read_HB(data, pos)
+                                    unknown_6: UnknownTags = ()
+                                    if tags:
+                                        unknown_6, pos = read_unknown_tags(data, pos + 3, tags)
+                                        pos -= 3
+                                    pos += 3
+                                    node_endpoints.append(NodeEndpoint(node_id, host, port, unknown_6))
                         elif tag < 1:
                             refuse()
                         else:
@@ -312,90 +317,92 @@ class FetchSnapshotResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_3, size = _read_ihB(data, pos)
                 pos += 7
                 topics_2: list[TopicSnapshot]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[PartitionSnapshot]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        index_2, error_code_4, end_offset_2, epoch_2, tags = _read_ihqiB(data, pos)
-                        unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 19, tags)
-                            pos -= 19
-                        snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_7)
-                        size_3, position_2, size = _read_qqB(data, pos + 19)
-                        pos += 36
-                        unaligned_records_2: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            unaligned_records_2 = data[pos:end]
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            refuse()
-                        tags = data[pos]
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                        current_leader_2: LeaderIdAndEpoch
-                        current_leader_2 = LeaderIdAndEpoch()
-                        unknown_8: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_3: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                    unknown_9: UnknownTags = ()
-                                    if tags:
-                                        unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(
-                                        leader_id_2, leader_epoch_2, unknown_9,
-                                    )
-                                    pos += 9
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others_3 is None:
-                                        others_3 = []
-                                    end = pos + size
-                                    others_3.append((tag, data[pos:end]))
+                        partitions_2: list[PartitionSnapshot]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                index_2, error_code_4, end_offset_2, epoch_2, tags = _read_ihqiB(data, pos)
+                                unknown_7: UnknownTags = ()
+                                if tags:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 19, tags)
+                                    pos -= 19
+                                snapshot_id_2 = SnapshotId(end_offset_2, epoch_2, unknown_7)
+                                size_3, position_2, size = _read_qqB(data, pos + 19)
+                                pos += 36
+                                unaligned_records_2: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    unaligned_records_2 = data[pos:end]
                                     pos = end
-                            if others_3:
-                                unknown_8 = tuple(others_3)
-                        partitions_2.append(PartitionSnapshot(
-                            index_2, error_code_4, snapshot_id_2, current_leader_2, size_3, position_2,
-                            unaligned_records_2, unknown_8,
-                        ))
-                    tags = data[pos]
-                    unknown_10: UnknownTags = ()
-                    if tags:
-                        unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TopicSnapshot(name_2, partitions_2, unknown_10))
+                                else:
+                                    refuse()
+                                tags = data[pos]
+                                pos += 1
+                                current_leader_2: LeaderIdAndEpoch
+                                current_leader_2 = LeaderIdAndEpoch()
+                                unknown_8: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others_3: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0:
+                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                            unknown_9: UnknownTags = ()
+                                            if tags:
+                                                unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader_2 = LeaderIdAndEpoch(
+                                                leader_id_2, leader_epoch_2, unknown_9,
+                                            )
+                                            pos += 9
+                                        elif tag < 1:
+                                            refuse()
+                                        else:
+                                            if others_3 is None:
+                                                others_3 = []
+                                            end = pos + size
+                                            others_3.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others_3:
+                                        unknown_8 = tuple(others_3)
+                                partitions_2.append(PartitionSnapshot(
+                                    index_2, error_code_4, snapshot_id_2, current_leader_2, size_3,
+                                    position_2, unaligned_records_2, unknown_8,
+                                ))
+                        tags = data[pos]
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicSnapshot(name_2, partitions_2, unknown_10))
                 tags = data[pos]
                 pos += 1
                 unknown_11: UnknownTags = ()

@@ -104,46 +104,47 @@ class FindCoordinatorResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 coordinators: list[Coordinator]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 coordinators = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        key = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        key, pos = long_string(data, pos + 1, size)
-                    node_id, size = _read_iB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        host = data[pos + 5:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 5, size)
-                    port, error_code, size = _read_ihB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 6 + size
-                        error_message = data[pos + 7:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 7
-                    else:
-                        error_message, pos = long_string(data, pos + 7, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    coordinators.append(Coordinator(
-                        key, node_id, host, port, error_code, error_message, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            key = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            key, pos = long_string(data, pos + 1, size)
+                        node_id, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 5, size)
+                        port, error_code, size = _read_ihB(data, pos)
+                        error_message: str | None
+                        if 0 < size < 128:
+                            end = pos + 6 + size
+                            error_message = data[pos + 7:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message = None
+                            pos += 7
+                        else:
+                            error_message, pos = long_string(data, pos + 7, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        coordinators.append(Coordinator(
+                            key, node_id, host, port, error_code, error_message, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

@@ -146,76 +146,77 @@ class GroupMetadataValue(Message, gc=False):
                 current_state_timestamp, size = _read_qB(data, pos)
                 pos += 9
                 members: list[MemberMetadata]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id = None
+                            pos += 1
+                        else:
+                            group_instance_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            client_host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            client_host, pos = long_string(data, pos + 1, size)
+                        rebalance_timeout, session_timeout, size = _read_iiB(data, pos)
+                        pos += 9
+                        subscription: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            subscription = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        size = data[pos]
                         pos += 1
-                    else:
-                        group_instance_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        client_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        client_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        client_host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        client_host, pos = long_string(data, pos + 1, size)
-                    rebalance_timeout, session_timeout, size = _read_iiB(data, pos)
-                    pos += 9
-                    subscription: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        subscription = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    size = data[pos]
-                    pos += 1
-                    assignment: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        assignment = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    members.append(MemberMetadata(
-                        member_id, group_instance_id, client_id, client_host, rebalance_timeout,
-                        session_timeout, subscription, assignment, unknown,
-                    ))
+                        assignment: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            assignment = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        members.append(MemberMetadata(
+                            member_id, group_instance_id, client_id, client_host, rebalance_timeout,
+                            session_timeout, subscription, assignment, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -253,8 +254,8 @@ class GroupMetadataValue(Message, gc=False):
                 current_state_timestamp_2, size = _read_qi(data, pos)
                 pos += 12
                 members_2: list[MemberMetadata]
-                rounds = range(check_count(data, pos, size))
                 members_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -348,8 +349,8 @@ class GroupMetadataValue(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 members_3: list[MemberMetadata]
-                rounds = range(check_count(data, pos, size))
                 members_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

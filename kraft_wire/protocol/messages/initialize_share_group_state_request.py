@@ -93,35 +93,39 @@ class InitializeShareGroupStateRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[InitializeStateData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, state_epoch, start_offset, tags = _read_iiqB(data, pos)
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                            pos -= 17
+                        topic_id, size = _read_16sB(data, pos)
                         pos += 17
-                        partitions.append(PartitionData(partition, state_epoch, start_offset, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(InitializeStateData(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, state_epoch, start_offset, tags = _read_iiqB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                                    pos -= 17
+                                pos += 17
+                                partitions.append(PartitionData(
+                                    partition, state_epoch, start_offset, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(InitializeStateData(as_uuid(Uuid, topic_id), partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

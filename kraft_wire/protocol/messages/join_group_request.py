@@ -121,37 +121,38 @@ class JoinGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 protocols: list[JoinGroupRequestProtocol]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 protocols = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    metadata: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        metadata = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    protocols.append(JoinGroupRequestProtocol(name, metadata, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        metadata: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            metadata = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        protocols.append(JoinGroupRequestProtocol(name, metadata, unknown))
                 size = data[pos]
                 reason: str | None
                 if 0 < size < 128:
@@ -208,37 +209,38 @@ class JoinGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 protocols_2: list[JoinGroupRequestProtocol]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 protocols_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    metadata_2: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        metadata_2 = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    protocols_2.append(JoinGroupRequestProtocol(name_2, metadata_2, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        metadata_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            metadata_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        protocols_2.append(JoinGroupRequestProtocol(name_2, metadata_2, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -293,8 +295,8 @@ class JoinGroupRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 protocols_3: list[JoinGroupRequestProtocol]
-                rounds = range(check_count(data, pos, size))
                 protocols_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -143,48 +143,51 @@ class JoinGroupResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 members: list[JoinGroupResponseMember]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id = None
+                            pos += 1
+                        else:
+                            group_instance_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                    else:
-                        group_instance_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    metadata: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        metadata = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    members.append(JoinGroupResponseMember(member_id_2, group_instance_id, metadata, unknown))
+                        metadata: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            metadata = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        members.append(JoinGroupResponseMember(
+                            member_id_2, group_instance_id, metadata, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -239,50 +242,51 @@ class JoinGroupResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 members_2: list[JoinGroupResponseMember]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id_4 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id_4, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id_2 = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id_2 = None
+                            pos += 1
+                        else:
+                            group_instance_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                    else:
-                        group_instance_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    metadata_2: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        metadata_2 = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    members_2.append(JoinGroupResponseMember(
-                        member_id_4, group_instance_id_2, metadata_2, unknown_3,
-                    ))
+                        metadata_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            metadata_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        members_2.append(JoinGroupResponseMember(
+                            member_id_4, group_instance_id_2, metadata_2, unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -323,8 +327,8 @@ class JoinGroupResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 members_3: list[JoinGroupResponseMember]
-                rounds = range(check_count(data, pos, size))
                 members_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

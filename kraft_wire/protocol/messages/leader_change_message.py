@@ -75,35 +75,39 @@ class LeaderChangeMessage(Message, gc=False):
                 version_2, leader_id, size = _read_hiB(data, pos)
                 pos += 7
                 voters: list[Voter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 voters = []
-                for _ in rounds:
-                    voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                        pos -= 21
-                    pos += 21
-                    voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), unknown))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        voter_id, voter_directory_id, tags = _read_i16sB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                            pos -= 21
+                        pos += 21
+                        voters.append(Voter(voter_id, as_uuid(Uuid, voter_directory_id), unknown))
                 size = data[pos]
                 pos += 1
                 granting_voters: list[Voter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 granting_voters = []
-                for _ in rounds:
-                    voter_id_2, voter_directory_id_2, tags = _read_i16sB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 21, tags)
-                        pos -= 21
-                    pos += 21
-                    granting_voters.append(Voter(voter_id_2, as_uuid(Uuid, voter_directory_id_2), unknown_2))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        voter_id_2, voter_directory_id_2, tags = _read_i16sB(data, pos)
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 21, tags)
+                            pos -= 21
+                        pos += 21
+                        granting_voters.append(Voter(
+                            voter_id_2, as_uuid(Uuid, voter_directory_id_2), unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -114,35 +118,37 @@ class LeaderChangeMessage(Message, gc=False):
                 version_3, leader_id_2, size = _read_hiB(data, pos)
                 pos += 7
                 voters_2: list[Voter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 voters_2 = []
-                for _ in rounds:
-                    voter_id_3, tags = _read_iB(data, pos)
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    voters_2.append(Voter(voter_id_3, Uuid.ZERO, unknown_4))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        voter_id_3, tags = _read_iB(data, pos)
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        voters_2.append(Voter(voter_id_3, Uuid.ZERO, unknown_4))
                 size = data[pos]
                 pos += 1
                 granting_voters_2: list[Voter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 granting_voters_2 = []
-                for _ in rounds:
-                    voter_id_4, tags = _read_iB(data, pos)
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    granting_voters_2.append(Voter(voter_id_4, Uuid.ZERO, unknown_5))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        voter_id_4, tags = _read_iB(data, pos)
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        granting_voters_2.append(Voter(voter_id_4, Uuid.ZERO, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

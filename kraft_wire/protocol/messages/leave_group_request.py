@@ -78,48 +78,49 @@ class LeaveGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 members: list[MemberIdentity]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id = None
+                            pos += 1
+                        else:
+                            group_instance_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        reason: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            reason = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            reason = None
+                            pos += 1
+                        else:
+                            reason, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    else:
-                        group_instance_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    reason: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        reason = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        reason = None
-                        pos += 1
-                    else:
-                        reason, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    members.append(MemberIdentity(member_id, group_instance_id, reason, unknown))
+                        members.append(MemberIdentity(member_id, group_instance_id, reason, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -137,37 +138,38 @@ class LeaveGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 members_2: list[MemberIdentity]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id_2 = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id_2 = None
+                            pos += 1
+                        else:
+                            group_instance_id_2, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    else:
-                        group_instance_id_2, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    members_2.append(MemberIdentity(member_id_2, group_instance_id_2, None, unknown_3))
+                        members_2.append(MemberIdentity(member_id_2, group_instance_id_2, None, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -197,8 +199,8 @@ class LeaveGroupRequest(Message, gc=False):
                 if version >= 3:
                     size, = _read_i(data, pos)
                     pos += 4
-                    rounds = range(check_count(data, pos, size))
                     members_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -78,37 +78,38 @@ class LeaveGroupResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 members: list[MemberResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 members = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    group_instance_id: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_instance_id = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        group_instance_id = None
-                        pos += 1
-                    else:
-                        group_instance_id, pos = long_string(data, pos + 1, size)
-                    error_code_2, tags = _read_hB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    members.append(MemberResponse(member_id, group_instance_id, error_code_2, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        group_instance_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_instance_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            group_instance_id = None
+                            pos += 1
+                        else:
+                            group_instance_id, pos = long_string(data, pos + 1, size)
+                        error_code_2, tags = _read_hB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        members.append(MemberResponse(member_id, group_instance_id, error_code_2, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -119,8 +120,8 @@ class LeaveGroupResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_3, size = _read_ihi(data, pos)
                 pos += 10
                 members_2: list[MemberResponse]
-                rounds = range(check_count(data, pos, size))
                 members_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

@@ -70,26 +70,27 @@ class ListConfigResourcesResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 config_resources: list[ConfigResource]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 config_resources = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        resource_name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        resource_name, pos = long_string(data, pos + 1, size)
-                    resource_type, tags = _read_bB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 2, tags)
-                        pos -= 2
-                    pos += 2
-                    config_resources.append(ConfigResource(resource_name, resource_type, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            resource_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            resource_name, pos = long_string(data, pos + 1, size)
+                        resource_type, tags = _read_bB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 2, tags)
+                            pos -= 2
+                        pos += 2
+                        config_resources.append(ConfigResource(resource_name, resource_type, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -102,26 +103,27 @@ class ListConfigResourcesResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 pos += 7
                 config_resources_2: list[ConfigResource]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 config_resources_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        resource_name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        resource_name_2, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    config_resources_2.append(ConfigResource(resource_name_2, 16, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            resource_name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            resource_name_2, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        config_resources_2.append(ConfigResource(resource_name_2, 16, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -79,47 +79,48 @@ class ListGroupsResponse(Message, gc=False):
                 throttle_time_ms, error_code, size = _read_ihB(data, pos)
                 pos += 7
                 groups: list[ListedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_type, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_type = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_type, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups.append(ListedGroup(group_id, protocol_type, group_state, group_type, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            protocol_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            protocol_type, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_type = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_type, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        groups.append(ListedGroup(group_id, protocol_type, group_state, group_type, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -130,44 +131,47 @@ class ListGroupsResponse(Message, gc=False):
                 throttle_time_ms_2, error_code_2, size = _read_ihB(data, pos)
                 pos += 7
                 groups_2: list[ListedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        protocol_type_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        protocol_type_2, pos = long_string(data, pos + 1, size)
-                    group_state_2: str
-                    if version >= 4:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            group_state_2 = data[pos + 1:end].decode()
+                            group_id_2 = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            group_state_2, pos = long_string(data, pos + 1, size)
-                    else:
-                        group_state_2 = ''
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups_2.append(ListedGroup(group_id_2, protocol_type_2, group_state_2, '', unknown_3))
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            protocol_type_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            protocol_type_2, pos = long_string(data, pos + 1, size)
+                        group_state_2: str
+                        if version >= 4:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                group_state_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                group_state_2, pos = long_string(data, pos + 1, size)
+                        else:
+                            group_state_2 = ''
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        groups_2.append(ListedGroup(
+                            group_id_2, protocol_type_2, group_state_2, '', unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -184,8 +188,8 @@ class ListGroupsResponse(Message, gc=False):
                 error_code_3, size = _read_hi(data, pos)
                 pos += 6
                 groups_3: list[ListedGroup]
-                rounds = range(check_count(data, pos, size))
                 groups_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

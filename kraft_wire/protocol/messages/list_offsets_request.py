@@ -106,44 +106,46 @@ class ListOffsetsRequest(Message, gc=False):
                 replica_id, isolation_level, size = _read_ibB(data, pos)
                 pos += 6
                 topics: list[ListOffsetsTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[ListOffsetsPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, current_leader_epoch, timestamp, tags = _read_iiqB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[ListOffsetsPartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, current_leader_epoch, timestamp, tags = _read_iiqB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 17, tags)
+                                    pos -= 17
+                                pos += 17
+                                partitions.append(ListOffsetsPartition(
+                                    partition_index, current_leader_epoch, timestamp, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 17, tags)
-                            pos -= 17
-                        pos += 17
-                        partitions.append(ListOffsetsPartition(
-                            partition_index, current_leader_epoch, timestamp, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(ListOffsetsTopic(name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(ListOffsetsTopic(name, partitions, unknown_2))
                 timeout_ms, tags = _read_iB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -154,44 +156,48 @@ class ListOffsetsRequest(Message, gc=False):
                 replica_id_2, isolation_level_2, size = _read_ibB(data, pos)
                 pos += 6
                 topics_2: list[ListOffsetsTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[ListOffsetsPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, current_leader_epoch_2, timestamp_2, tags = _read_iiqB(data, pos)
-                        unknown_4: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[ListOffsetsPartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, current_leader_epoch_2, timestamp_2, tags = _read_iiqB(
+                                    data, pos,
+                                )
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
+                                    pos -= 17
+                                pos += 17
+                                partitions_2.append(ListOffsetsPartition(
+                                    partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4,
+                                ))
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
-                            pos -= 17
-                        pos += 17
-                        partitions_2.append(ListOffsetsPartition(
-                            partition_index_2, current_leader_epoch_2, timestamp_2, unknown_4,
-                        ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(ListOffsetsTopic(name_2, partitions_2, unknown_5))
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(ListOffsetsTopic(name_2, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -210,8 +216,8 @@ class ListOffsetsRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[ListOffsetsTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -223,8 +229,8 @@ class ListOffsetsRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[ListOffsetsPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, = _read_i(data, pos)
                         pos += 4

@@ -106,46 +106,48 @@ class ListOffsetsResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[ListOffsetsTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[ListOffsetsPartitionResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(
-                            data, pos,
-                        )
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[ListOffsetsPartitionResponse]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code, timestamp, offset, leader_epoch, tags = _read_ihqqiB(
+                                    data, pos,
+                                )
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 27, tags)
+                                    pos -= 27
+                                pos += 27
+                                partitions.append(ListOffsetsPartitionResponse(
+                                    partition_index, error_code, timestamp, offset, leader_epoch, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 27, tags)
-                            pos -= 27
-                        pos += 27
-                        partitions.append(ListOffsetsPartitionResponse(
-                            partition_index, error_code, timestamp, offset, leader_epoch, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(ListOffsetsTopicResponse(name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(ListOffsetsTopicResponse(name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -156,8 +158,8 @@ class ListOffsetsResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[ListOffsetsTopicResponse]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -169,8 +171,8 @@ class ListOffsetsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[ListOffsetsPartitionResponse]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_2, error_code_2, timestamp_2, offset_2, leader_epoch_2 = _read_ihqqi(
                             data, pos,
@@ -191,8 +193,8 @@ class ListOffsetsResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[ListOffsetsTopicResponse]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -204,8 +206,8 @@ class ListOffsetsResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[ListOffsetsPartitionResponse]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, error_code_3, timestamp_3, offset_3 = _read_ihqq(data, pos)
                         pos += 22

@@ -115,74 +115,76 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[OngoingTopicReassignment]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[OngoingPartitionReassignment]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, size = _read_iB(data, pos)
-                        replicas: tuple[int, ...]
-                        if size == 1:
-                            replicas = ()
-                            pos += 5
-                        elif 0 < size < SHORT:
-                            replicas = _read_array_i[size](data, pos + 5)
-                            pos += 4 * size + 1
-                        else:
-                            replicas, pos = long_array(data, pos + 5, size, "i")
                         size = data[pos]
-                        adding_replicas: tuple[int, ...]
-                        if size == 1:
-                            adding_replicas = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            adding_replicas = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            adding_replicas, pos = long_array(data, pos + 1, size, "i")
+                            name, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        removing_replicas: tuple[int, ...]
-                        if size == 1:
-                            removing_replicas = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            removing_replicas = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            removing_replicas, pos = long_array(data, pos + 1, size, "i")
+                        pos += 1
+                        partitions: list[OngoingPartitionReassignment]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, size = _read_iB(data, pos)
+                                replicas: tuple[int, ...]
+                                if size == 1:
+                                    replicas = ()
+                                    pos += 5
+                                elif 0 < size < SHORT:
+                                    replicas = _read_array_i[size](data, pos + 5)
+                                    pos += 4 * size + 1
+                                else:
+                                    replicas, pos = long_array(data, pos + 5, size, "i")
+                                size = data[pos]
+                                adding_replicas: tuple[int, ...]
+                                if size == 1:
+                                    adding_replicas = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    adding_replicas = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    adding_replicas, pos = long_array(data, pos + 1, size, "i")
+                                size = data[pos]
+                                removing_replicas: tuple[int, ...]
+                                if size == 1:
+                                    removing_replicas = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    removing_replicas = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    removing_replicas, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(OngoingPartitionReassignment(
+                                    partition_index, replicas, adding_replicas, removing_replicas, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(OngoingPartitionReassignment(
-                            partition_index, replicas, adding_replicas, removing_replicas, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(OngoingTopicReassignment(name, partitions, unknown_2))
+                        topics.append(OngoingTopicReassignment(name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -85,35 +85,36 @@ class ListTransactionsResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 transaction_states: list[TransactionState]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 transaction_states = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        transactional_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        transactional_id, pos = long_string(data, pos + 1, size)
-                    producer_id, size = _read_qB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 8 + size
-                        transaction_state = data[pos + 9:end].decode()
-                        pos = end
-                    else:
-                        transaction_state, pos = long_string(data, pos + 9, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    transaction_states.append(TransactionState(
-                        transactional_id, producer_id, transaction_state, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            transactional_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            transactional_id, pos = long_string(data, pos + 1, size)
+                        producer_id, size = _read_qB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 8 + size
+                            transaction_state = data[pos + 9:end].decode()
+                            pos = end
+                        else:
+                            transaction_state, pos = long_string(data, pos + 9, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        transaction_states.append(TransactionState(
+                            transactional_id, producer_id, transaction_state, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

@@ -95,30 +95,31 @@ class MetadataRequest(Message, gc=False):
                 if size == 0:
                     topics = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topics = []
-                    for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
-                        name: str | None
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + 16 + size
-                            name = data[pos + 17:end].decode()
-                            pos = end
-                        elif size == 0:
-                            name = None
-                            pos += 17
+                            rounds = ROUNDS[size]
                         else:
-                            name, pos = long_string(data, pos + 17, size)
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics.append(MetadataRequestTopic(as_uuid(Uuid, topic_id), name, unknown))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            topic_id, size = _read_16sB(data, pos)
+                            name: str | None
+                            if 0 < size < 128:
+                                end = pos + 16 + size
+                                name = data[pos + 17:end].decode()
+                                pos = end
+                            elif size == 0:
+                                name = None
+                                pos += 17
+                            else:
+                                name, pos = long_string(data, pos + 17, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics.append(MetadataRequestTopic(as_uuid(Uuid, topic_id), name, unknown))
                 allow_auto_topic_creation, include_topic_authorized_operations, tags = _read_ttB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -134,37 +135,38 @@ class MetadataRequest(Message, gc=False):
                 if size == 0:
                     topics_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topics_2 = []
-                    for _ in rounds:
-                        topic_id_2: Uuid
-                        if version >= 10:
-                            topic_id_2, = _read_16s(data, pos)
-                            pos += 16
-                            topic_id_2 = as_uuid(Uuid, topic_id_2)
-                        else:
-                            topic_id_2 = Uuid.ZERO
-                        size = data[pos]
-                        name_2: str | None
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0 and version >= 10:
-                            name_2 = None
-                            pos += 1
+                            rounds = ROUNDS[size]
                         else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics_2.append(MetadataRequestTopic(topic_id_2, name_2, unknown_3))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            topic_id_2: Uuid
+                            if version >= 10:
+                                topic_id_2, = _read_16s(data, pos)
+                                pos += 16
+                                topic_id_2 = as_uuid(Uuid, topic_id_2)
+                            else:
+                                topic_id_2 = Uuid.ZERO
+                            size = data[pos]
+                            name_2: str | None
+                            if 0 < size < 128:
+                                end = pos + size
+                                name_2 = data[pos + 1:end].decode()
+                                pos = end
+                            elif size == 0 and version >= 10:
+                                name_2 = None
+                                pos += 1
+                            else:
+                                name_2, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics_2.append(MetadataRequestTopic(topic_id_2, name_2, unknown_3))
                 (
                     allow_auto_topic_creation_2, include_cluster_authorized_operations,
                     include_topic_authorized_operations_2, tags,
@@ -184,8 +186,8 @@ class MetadataRequest(Message, gc=False):
                 if size < 0 and version >= 1:
                     topics_3 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     topics_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -186,37 +186,38 @@ class MetadataResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 brokers: list[MetadataResponseBroker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 brokers = []
-                for _ in rounds:
-                    node_id, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host, pos = long_string(data, pos + 5, size)
-                    port, size = _read_iB(data, pos)
-                    rack: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack = None
-                        pos += 5
-                    else:
-                        rack, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    brokers.append(MetadataResponseBroker(node_id, host, port, rack, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        node_id, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 5, size)
+                        port, size = _read_iB(data, pos)
+                        rack: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack = None
+                            pos += 5
+                        else:
+                            rack, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        brokers.append(MetadataResponseBroker(node_id, host, port, rack, unknown))
                 size = data[pos]
                 cluster_id: str | None
                 if 0 < size < 128:
@@ -231,82 +232,86 @@ class MetadataResponse(Message, gc=False):
                 controller_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[MetadataResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    name: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        name = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        name = None
-                        pos += 3
-                    else:
-                        name, pos = long_string(data, pos + 3, size)
-                    topic_id, is_internal, size = _read_16stB(data, pos)
-                    pos += 18
-                    partitions: list[MetadataResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(data, pos)
-                        replica_nodes: tuple[int, ...]
-                        if size == 1:
-                            replica_nodes = ()
-                            pos += 15
-                        elif 0 < size < SHORT:
-                            replica_nodes = _read_array_i[size](data, pos + 15)
-                            pos += 4 * size + 11
+                        error_code, size = _read_hB(data, pos)
+                        name: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            name = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            name = None
+                            pos += 3
                         else:
-                            replica_nodes, pos = long_array(data, pos + 15, size, "i")
-                        size = data[pos]
-                        isr_nodes: tuple[int, ...]
-                        if size == 1:
-                            isr_nodes = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            isr_nodes = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            isr_nodes, pos = long_array(data, pos + 1, size, "i")
-                        size = data[pos]
-                        offline_replicas: tuple[int, ...]
-                        if size == 1:
-                            offline_replicas = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            offline_replicas = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            offline_replicas, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                            name, pos = long_string(data, pos + 3, size)
+                        topic_id, is_internal, size = _read_16stB(data, pos)
+                        pos += 18
+                        partitions: list[MetadataResponsePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                error_code_2, partition_index, leader_id, leader_epoch, size = _read_hiiiB(
+                                    data, pos,
+                                )
+                                replica_nodes: tuple[int, ...]
+                                if size == 1:
+                                    replica_nodes = ()
+                                    pos += 15
+                                elif 0 < size < SHORT:
+                                    replica_nodes = _read_array_i[size](data, pos + 15)
+                                    pos += 4 * size + 11
+                                else:
+                                    replica_nodes, pos = long_array(data, pos + 15, size, "i")
+                                size = data[pos]
+                                isr_nodes: tuple[int, ...]
+                                if size == 1:
+                                    isr_nodes = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    isr_nodes = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    isr_nodes, pos = long_array(data, pos + 1, size, "i")
+                                size = data[pos]
+                                offline_replicas: tuple[int, ...]
+                                if size == 1:
+                                    offline_replicas = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    offline_replicas = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    offline_replicas, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(MetadataResponsePartition(
+                                    error_code_2, partition_index, leader_id, leader_epoch, replica_nodes,
+                                    isr_nodes, offline_replicas, unknown_2,
+                                ))
+                        topic_authorized_operations, tags = _read_iB(data, pos)
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions.append(MetadataResponsePartition(
-                            error_code_2, partition_index, leader_id, leader_epoch, replica_nodes, isr_nodes,
-                            offline_replicas, unknown_2,
+                            unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        topics.append(MetadataResponseTopic(
+                            error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
+                            topic_authorized_operations, unknown_3,
                         ))
-                    topic_authorized_operations, tags = _read_iB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    topics.append(MetadataResponseTopic(
-                        error_code, name, as_uuid(Uuid, topic_id), is_internal, partitions,
-                        topic_authorized_operations, unknown_3,
-                    ))
                 error_code_3, tags = _read_hB(data, pos)
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -320,37 +325,38 @@ class MetadataResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 brokers_2: list[MetadataResponseBroker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 brokers_2 = []
-                for _ in rounds:
-                    node_id_2, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host_2 = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host_2, pos = long_string(data, pos + 5, size)
-                    port_2, size = _read_iB(data, pos)
-                    rack_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack_2 = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack_2 = None
-                        pos += 5
-                    else:
-                        rack_2, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    brokers_2.append(MetadataResponseBroker(node_id_2, host_2, port_2, rack_2, unknown_5))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        node_id_2, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host_2 = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 5, size)
+                        port_2, size = _read_iB(data, pos)
+                        rack_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack_2 = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_2 = None
+                            pos += 5
+                        else:
+                            rack_2, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        brokers_2.append(MetadataResponseBroker(node_id_2, host_2, port_2, rack_2, unknown_5))
                 size = data[pos]
                 cluster_id_2: str | None
                 if 0 < size < 128:
@@ -365,91 +371,93 @@ class MetadataResponse(Message, gc=False):
                 controller_id_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[MetadataResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    error_code_4, size = _read_hB(data, pos)
-                    name_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        name_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0 and version >= 12:
-                        name_2 = None
-                        pos += 3
-                    else:
-                        name_2, pos = long_string(data, pos + 3, size)
-                    topic_id_2: Uuid
-                    if version >= 10:
-                        topic_id_2, = _read_16s(data, pos)
-                        pos += 16
-                        topic_id_2 = as_uuid(Uuid, topic_id_2)
-                    else:
-                        topic_id_2 = Uuid.ZERO
-                    is_internal_2, size = _read_tB(data, pos)
-                    pos += 2
-                    partitions_2: list[MetadataResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(
-                            data, pos,
-                        )
-                        replica_nodes_2: tuple[int, ...]
-                        if size == 1:
-                            replica_nodes_2 = ()
-                            pos += 15
-                        elif 0 < size < SHORT:
-                            replica_nodes_2 = _read_array_i[size](data, pos + 15)
-                            pos += 4 * size + 11
+                        error_code_4, size = _read_hB(data, pos)
+                        name_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            name_2 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0 and version >= 12:
+                            name_2 = None
+                            pos += 3
                         else:
-                            replica_nodes_2, pos = long_array(data, pos + 15, size, "i")
-                        size = data[pos]
-                        isr_nodes_2: tuple[int, ...]
-                        if size == 1:
-                            isr_nodes_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            isr_nodes_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
+                            name_2, pos = long_string(data, pos + 3, size)
+                        topic_id_2: Uuid
+                        if version >= 10:
+                            topic_id_2, = _read_16s(data, pos)
+                            pos += 16
+                            topic_id_2 = as_uuid(Uuid, topic_id_2)
                         else:
-                            isr_nodes_2, pos = long_array(data, pos + 1, size, "i")
-                        size = data[pos]
-                        offline_replicas_2: tuple[int, ...]
-                        if size == 1:
-                            offline_replicas_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            offline_replicas_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            offline_replicas_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
+                            topic_id_2 = Uuid.ZERO
+                        is_internal_2, size = _read_tB(data, pos)
+                        pos += 2
+                        partitions_2: list[MetadataResponsePartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                error_code_5, partition_index_2, leader_id_2, leader_epoch_2, size = _read_hiiiB(
+                                    data, pos,
+                                )
+                                replica_nodes_2: tuple[int, ...]
+                                if size == 1:
+                                    replica_nodes_2 = ()
+                                    pos += 15
+                                elif 0 < size < SHORT:
+                                    replica_nodes_2 = _read_array_i[size](data, pos + 15)
+                                    pos += 4 * size + 11
+                                else:
+                                    replica_nodes_2, pos = long_array(data, pos + 15, size, "i")
+                                size = data[pos]
+                                isr_nodes_2: tuple[int, ...]
+                                if size == 1:
+                                    isr_nodes_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    isr_nodes_2 = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    isr_nodes_2, pos = long_array(data, pos + 1, size, "i")
+                                size = data[pos]
+                                offline_replicas_2: tuple[int, ...]
+                                if size == 1:
+                                    offline_replicas_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    offline_replicas_2 = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    offline_replicas_2, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(MetadataResponsePartition(
+                                    error_code_5, partition_index_2, leader_id_2, leader_epoch_2,
+                                    replica_nodes_2, isr_nodes_2, offline_replicas_2, unknown_6,
+                                ))
+                        topic_authorized_operations_2, tags = _read_iB(data, pos)
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions_2.append(MetadataResponsePartition(
-                            error_code_5, partition_index_2, leader_id_2, leader_epoch_2, replica_nodes_2,
-                            isr_nodes_2, offline_replicas_2, unknown_6,
+                            unknown_7, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        topics_2.append(MetadataResponseTopic(
+                            error_code_4, name_2, topic_id_2, is_internal_2, partitions_2,
+                            topic_authorized_operations_2, unknown_7,
                         ))
-                    topic_authorized_operations_2, tags = _read_iB(data, pos)
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    topics_2.append(MetadataResponseTopic(
-                        error_code_4, name_2, topic_id_2, is_internal_2, partitions_2,
-                        topic_authorized_operations_2, unknown_7,
-                    ))
                 cluster_authorized_operations: int
                 if version <= 10:
                     cluster_authorized_operations, = _read_i(data, pos)
@@ -475,8 +483,8 @@ class MetadataResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 brokers_3: list[MetadataResponseBroker]
-                rounds = range(check_count(data, pos, size))
                 brokers_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     node_id_3, size = _read_ih(data, pos)
                     if size >= 0:
@@ -521,8 +529,8 @@ class MetadataResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[MetadataResponseTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     error_code_6, size = _read_hh(data, pos)
                     if size >= 0:
@@ -540,8 +548,8 @@ class MetadataResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[MetadataResponsePartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         error_code_7, partition_index_3, leader_id_3 = _read_hii(data, pos)
                         pos += 10

@@ -100,37 +100,41 @@ class OffsetCommitResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetCommitResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[OffsetCommitResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code, tags = _read_ihB(data, pos)
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[OffsetCommitResponsePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code, tags = _read_ihB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                    pos -= 7
+                                pos += 7
+                                partitions.append(OffsetCommitResponsePartition(
+                                    partition_index, error_code, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                            pos -= 7
-                        pos += 7
-                        partitions.append(OffsetCommitResponsePartition(partition_index, error_code, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(OffsetCommitResponseTopic(
-                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                    ))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(OffsetCommitResponseTopic(
+                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -141,44 +145,46 @@ class OffsetCommitResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[OffsetCommitResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[OffsetCommitResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_2, tags = _read_ihB(data, pos)
-                        unknown_4: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[OffsetCommitResponsePartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, error_code_2, tags = _read_ihB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
+                                    pos -= 7
+                                pos += 7
+                                partitions_2.append(OffsetCommitResponsePartition(
+                                    partition_index_2, error_code_2, unknown_4,
+                                ))
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
-                            pos -= 7
-                        pos += 7
-                        partitions_2.append(OffsetCommitResponsePartition(
-                            partition_index_2, error_code_2, unknown_4,
-                        ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(OffsetCommitResponseTopic(name, Uuid.ZERO, partitions_2, unknown_5))
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(OffsetCommitResponseTopic(name, Uuid.ZERO, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -195,8 +201,8 @@ class OffsetCommitResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[OffsetCommitResponseTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -208,8 +214,8 @@ class OffsetCommitResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[OffsetCommitResponsePartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, error_code_3 = _read_ih(data, pos)
                         pos += 6

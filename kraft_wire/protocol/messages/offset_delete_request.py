@@ -75,8 +75,8 @@ class OffsetDeleteRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics: list[OffsetDeleteRequestTopic]
-                rounds = range(check_count(data, pos, size))
                 topics = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -88,8 +88,8 @@ class OffsetDeleteRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions: list[OffsetDeleteRequestPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index, = _read_i(data, pos)
                         pos += 4

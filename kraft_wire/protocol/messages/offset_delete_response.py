@@ -78,8 +78,8 @@ class OffsetDeleteResponse(Message, gc=False):
                 error_code, throttle_time_ms, size = _read_hii(data, pos)
                 pos += 10
                 topics: list[OffsetDeleteResponseTopic]
-                rounds = range(check_count(data, pos, size))
                 topics = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -91,8 +91,8 @@ class OffsetDeleteResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions: list[OffsetDeleteResponsePartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index, error_code_2 = _read_ih(data, pos)
                         pos += 6

@@ -134,70 +134,72 @@ class OffsetFetchRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 groups: list[OffsetFetchRequestGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    member_id: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        member_id = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        member_id = None
-                        pos += 1
-                    else:
-                        member_id, pos = long_string(data, pos + 1, size)
-                    member_epoch, size = _read_iB(data, pos)
-                    pos += 5
-                    topics: list[OffsetFetchRequestTopics] | None
-                    if size == 0:
-                        topics = None
-                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topics = []
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
-                            partition_indexes: tuple[int, ...]
-                            if size == 1:
-                                partition_indexes = ()
-                                pos += 17
-                            elif 0 < size < SHORT:
-                                partition_indexes = _read_array_i[size](data, pos + 17)
-                                pos += 4 * size + 13
-                            else:
-                                partition_indexes, pos = long_array(data, pos + 17, size, "i")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        member_id: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            member_id = None
                             pos += 1
-                            topics.append(OffsetFetchRequestTopics(
-                                '', as_uuid(Uuid, topic_id), partition_indexes, unknown,
-                            ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups.append(OffsetFetchRequestGroup(
-                        group_id, member_id, member_epoch, topics, unknown_2,
-                    ))
+                        else:
+                            member_id, pos = long_string(data, pos + 1, size)
+                        member_epoch, size = _read_iB(data, pos)
+                        pos += 5
+                        topics: list[OffsetFetchRequestTopics] | None
+                        if size == 0:
+                            topics = None
+                        else:
+                            topics = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    topic_id, size = _read_16sB(data, pos)
+                                    partition_indexes: tuple[int, ...]
+                                    if size == 1:
+                                        partition_indexes = ()
+                                        pos += 17
+                                    elif 0 < size < SHORT:
+                                        partition_indexes = _read_array_i[size](data, pos + 17)
+                                        pos += 4 * size + 13
+                                    else:
+                                        partition_indexes, pos = long_array(data, pos + 17, size, "i")
+                                    tags = data[pos]
+                                    unknown: UnknownTags = ()
+                                    if tags:
+                                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    topics.append(OffsetFetchRequestTopics(
+                                        '', as_uuid(Uuid, topic_id), partition_indexes, unknown,
+                                    ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        groups.append(OffsetFetchRequestGroup(
+                            group_id, member_id, member_epoch, topics, unknown_2,
+                        ))
                 require_stable, tags = _read_tB(data, pos)
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -220,36 +222,37 @@ class OffsetFetchRequest(Message, gc=False):
                     if size == 0:
                         topics_2 = None
                     else:
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
                         topics_2 = []
-                        for _ in rounds:
-                            size = data[pos]
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + size
-                                name = data[pos + 1:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                name, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partition_indexes_2: tuple[int, ...]
-                            if size == 1:
-                                partition_indexes_2 = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partition_indexes_2: tuple[int, ...]
+                                if size == 1:
+                                    partition_indexes_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partition_indexes_2 = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partition_indexes_2 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_4: UnknownTags = ()
-                            if tags:
-                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics_2.append(OffsetFetchRequestTopic(name, partition_indexes_2, unknown_4))
+                                topics_2.append(OffsetFetchRequestTopic(name, partition_indexes_2, unknown_4))
                 else:
                     group_id_2 = ''
                     topics_2 = []
@@ -257,84 +260,86 @@ class OffsetFetchRequest(Message, gc=False):
                 if version >= 8:
                     size = data[pos]
                     pos += 1
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     groups_2 = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            group_id_3 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            group_id_3, pos = long_string(data, pos + 1, size)
-                        member_id_2: str | None
-                        member_epoch_2: int
-                        if version >= 9:
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
-                                member_id_2 = data[pos + 1:end].decode()
+                                group_id_3 = data[pos + 1:end].decode()
                                 pos = end
-                            elif size == 0:
-                                member_id_2 = None
-                                pos += 1
                             else:
-                                member_id_2, pos = long_string(data, pos + 1, size)
-                            member_epoch_2, = _read_i(data, pos)
-                            pos += 4
-                        else:
-                            member_id_2 = None
-                            member_epoch_2 = -1
-                        size = data[pos]
-                        pos += 1
-                        topics_3: list[OffsetFetchRequestTopics] | None
-                        if size == 0:
-                            topics_3 = None
-                        else:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            topics_3 = []
-                            for _ in rounds:
+                                group_id_3, pos = long_string(data, pos + 1, size)
+                            member_id_2: str | None
+                            member_epoch_2: int
+                            if version >= 9:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
-                                    name_2 = data[pos + 1:end].decode()
+                                    member_id_2 = data[pos + 1:end].decode()
                                     pos = end
-                                else:
-                                    name_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                partition_indexes_3: tuple[int, ...]
-                                if size == 1:
-                                    partition_indexes_3 = ()
+                                elif size == 0:
+                                    member_id_2 = None
                                     pos += 1
-                                elif 0 < size < SHORT:
-                                    partition_indexes_3 = _read_array_i[size](data, pos + 1)
-                                    pos += 4 * size - 3
                                 else:
-                                    partition_indexes_3, pos = long_array(data, pos + 1, size, "i")
-                                tags = data[pos]
-                                unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topics_3.append(OffsetFetchRequestTopics(
-                                    name_2, Uuid.ZERO, partition_indexes_3, unknown_5,
-                                ))
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        groups_2.append(OffsetFetchRequestGroup(
-                            group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6,
-                        ))
+                                    member_id_2, pos = long_string(data, pos + 1, size)
+                                member_epoch_2, = _read_i(data, pos)
+                                pos += 4
+                            else:
+                                member_id_2 = None
+                                member_epoch_2 = -1
+                            size = data[pos]
+                            pos += 1
+                            topics_3: list[OffsetFetchRequestTopics] | None
+                            if size == 0:
+                                topics_3 = None
+                            else:
+                                topics_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            name_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            name_2, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partition_indexes_3: tuple[int, ...]
+                                        if size == 1:
+                                            partition_indexes_3 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partition_indexes_3 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partition_indexes_3, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topics_3.append(OffsetFetchRequestTopics(
+                                            name_2, Uuid.ZERO, partition_indexes_3, unknown_5,
+                                        ))
+                            tags = data[pos]
+                            unknown_6: UnknownTags = ()
+                            if tags:
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            groups_2.append(OffsetFetchRequestGroup(
+                                group_id_3, member_id_2, member_epoch_2, topics_3, unknown_6,
+                            ))
                 else:
                     groups_2 = []
                 require_stable_2: bool
@@ -365,8 +370,8 @@ class OffsetFetchRequest(Message, gc=False):
                 if size < 0 and version >= 2:
                     topics_4 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     topics_4 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

@@ -193,76 +193,79 @@ class OffsetFetchResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[OffsetFetchResponseGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    topics: list[OffsetFetchResponseTopics]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        topic_id, size = _read_16sB(data, pos)
-                        pos += 17
-                        partitions: list[OffsetFetchResponsePartitions]
+                        size = data[pos]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
-                                data, pos,
-                            )
-                            metadata: str | None
-                            if 0 < size < 128:
-                                end = pos + 16 + size
-                                metadata = data[pos + 17:end].decode()
-                                pos = end
-                            elif size == 0:
-                                metadata = None
-                                pos += 17
-                            else:
-                                metadata, pos = long_string(data, pos + 17, size)
-                            error_code, tags = _read_hB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
-                            pos += 3
-                            partitions.append(OffsetFetchResponsePartitions(
-                                partition_index, committed_offset, committed_leader_epoch, metadata,
-                                error_code, unknown,
-                            ))
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                        topics.append(OffsetFetchResponseTopics(
-                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                        ))
-                    error_code_2, tags = _read_hB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    groups.append(OffsetFetchResponseGroup(group_id, topics, error_code_2, unknown_3))
+                        topics: list[OffsetFetchResponseTopics]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                topic_id, size = _read_16sB(data, pos)
+                                pos += 17
+                                partitions: list[OffsetFetchResponsePartitions]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
+                                            data, pos,
+                                        )
+                                        metadata: str | None
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            metadata = data[pos + 17:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            metadata = None
+                                            pos += 17
+                                        else:
+                                            metadata, pos = long_string(data, pos + 17, size)
+                                        error_code, tags = _read_hB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                                            pos -= 3
+                                        pos += 3
+                                        partitions.append(OffsetFetchResponsePartitions(
+                                            partition_index, committed_offset, committed_leader_epoch,
+                                            metadata, error_code, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(OffsetFetchResponseTopics(
+                                    '', as_uuid(Uuid, topic_id), partitions, unknown_2,
+                                ))
+                        error_code_2, tags = _read_hB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        groups.append(OffsetFetchResponseGroup(group_id, topics, error_code_2, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -277,58 +280,60 @@ class OffsetFetchResponse(Message, gc=False):
                 if version <= 7:
                     size = data[pos]
                     pos += 1
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     topics_2 = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        partitions_2: list[OffsetFetchResponsePartition]
+                    if size != 1:
                         if 0 < size < 128:
                             rounds = ROUNDS[size]
                         else:
                             rounds, pos = long_rounds(data, pos, size)
-                        partitions_2 = []
                         for _ in rounds:
-                            partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
-                                data, pos,
-                            )
-                            metadata_2: str | None
+                            size = data[pos]
                             if 0 < size < 128:
-                                end = pos + 16 + size
-                                metadata_2 = data[pos + 17:end].decode()
+                                end = pos + size
+                                name = data[pos + 1:end].decode()
                                 pos = end
-                            elif size == 0:
-                                metadata_2 = None
-                                pos += 17
                             else:
-                                metadata_2, pos = long_string(data, pos + 17, size)
-                            error_code_4, tags = _read_hB(data, pos)
-                            unknown_5: UnknownTags = ()
+                                name, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            partitions_2: list[OffsetFetchResponsePartition]
+                            partitions_2 = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
+                                        data, pos,
+                                    )
+                                    metadata_2: str | None
+                                    if 0 < size < 128:
+                                        end = pos + 16 + size
+                                        metadata_2 = data[pos + 17:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        metadata_2 = None
+                                        pos += 17
+                                    else:
+                                        metadata_2, pos = long_string(data, pos + 17, size)
+                                    error_code_4, tags = _read_hB(data, pos)
+                                    unknown_5: UnknownTags = ()
+                                    if tags:
+                                        unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                                        pos -= 3
+                                    pos += 3
+                                    partitions_2.append(OffsetFetchResponsePartition(
+                                        partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                                        metadata_2, error_code_4, unknown_5,
+                                    ))
+                            tags = data[pos]
+                            unknown_6: UnknownTags = ()
                             if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
-                            pos += 3
-                            partitions_2.append(OffsetFetchResponsePartition(
-                                partition_index_2, committed_offset_2, committed_leader_epoch_2, metadata_2,
-                                error_code_4, unknown_5,
-                            ))
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics_2.append(OffsetFetchResponseTopic(name, partitions_2, unknown_6))
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            topics_2.append(OffsetFetchResponseTopic(name, partitions_2, unknown_6))
                     error_code_3, = _read_h(data, pos)
                     pos += 2
                 else:
@@ -338,85 +343,89 @@ class OffsetFetchResponse(Message, gc=False):
                 if version >= 8:
                     size = data[pos]
                     pos += 1
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     groups_2 = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            group_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            group_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        topics_3: list[OffsetFetchResponseTopics]
+                    if size != 1:
                         if 0 < size < 128:
                             rounds = ROUNDS[size]
                         else:
                             rounds, pos = long_rounds(data, pos, size)
-                        topics_3 = []
                         for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
-                                name_2 = data[pos + 1:end].decode()
+                                group_id_2 = data[pos + 1:end].decode()
                                 pos = end
                             else:
-                                name_2, pos = long_string(data, pos + 1, size)
+                                group_id_2, pos = long_string(data, pos + 1, size)
                             size = data[pos]
                             pos += 1
-                            partitions_3: list[OffsetFetchResponsePartitions]
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            partitions_3 = []
-                            for _ in rounds:
-                                partition_index_3, committed_offset_3, committed_leader_epoch_3, size = _read_iqiB(
-                                    data, pos,
-                                )
-                                metadata_3: str | None
+                            topics_3: list[OffsetFetchResponseTopics]
+                            topics_3 = []
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 16 + size
-                                    metadata_3 = data[pos + 17:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    metadata_3 = None
-                                    pos += 17
+                                    rounds = ROUNDS[size]
                                 else:
-                                    metadata_3, pos = long_string(data, pos + 17, size)
-                                error_code_5, tags = _read_hB(data, pos)
-                                unknown_7: UnknownTags = ()
-                                if tags:
-                                    unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
-                                    pos -= 3
-                                pos += 3
-                                partitions_3.append(OffsetFetchResponsePartitions(
-                                    partition_index_3, committed_offset_3, committed_leader_epoch_3,
-                                    metadata_3, error_code_5, unknown_7,
-                                ))
-                            tags = data[pos]
-                            unknown_8: UnknownTags = ()
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    partitions_3: list[OffsetFetchResponsePartitions]
+                                    partitions_3 = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            (
+                                                partition_index_3, committed_offset_3,
+                                                committed_leader_epoch_3, size,
+                                            ) = _read_iqiB(data, pos)
+                                            metadata_3: str | None
+                                            if 0 < size < 128:
+                                                end = pos + 16 + size
+                                                metadata_3 = data[pos + 17:end].decode()
+                                                pos = end
+                                            elif size == 0:
+                                                metadata_3 = None
+                                                pos += 17
+                                            else:
+                                                metadata_3, pos = long_string(data, pos + 17, size)
+                                            error_code_5, tags = _read_hB(data, pos)
+                                            unknown_7: UnknownTags = ()
+                                            if tags:
+                                                unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
+                                                pos -= 3
+                                            pos += 3
+                                            partitions_3.append(OffsetFetchResponsePartitions(
+                                                partition_index_3, committed_offset_3,
+                                                committed_leader_epoch_3, metadata_3, error_code_5, unknown_7,
+                                            ))
+                                    tags = data[pos]
+                                    unknown_8: UnknownTags = ()
+                                    if tags:
+                                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    topics_3.append(OffsetFetchResponseTopics(
+                                        name_2, Uuid.ZERO, partitions_3, unknown_8,
+                                    ))
+                            error_code_6, tags = _read_hB(data, pos)
+                            unknown_9: UnknownTags = ()
                             if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topics_3.append(OffsetFetchResponseTopics(
-                                name_2, Uuid.ZERO, partitions_3, unknown_8,
+                                unknown_9, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            pos += 3
+                            groups_2.append(OffsetFetchResponseGroup(
+                                group_id_2, topics_3, error_code_6, unknown_9,
                             ))
-                        error_code_6, tags = _read_hB(data, pos)
-                        unknown_9: UnknownTags = ()
-                        if tags:
-                            unknown_9, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        groups_2.append(OffsetFetchResponseGroup(
-                            group_id_2, topics_3, error_code_6, unknown_9,
-                        ))
                 else:
                     groups_2 = []
                 tags = data[pos]
@@ -437,8 +446,8 @@ class OffsetFetchResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_4: list[OffsetFetchResponseTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_4 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -450,8 +459,8 @@ class OffsetFetchResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_4: list[OffsetFetchResponsePartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_4 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_4, committed_offset_4 = _read_iq(data, pos)
                         pos += 12

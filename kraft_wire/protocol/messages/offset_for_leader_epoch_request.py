@@ -95,44 +95,46 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                 replica_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[OffsetForLeaderPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, current_leader_epoch, leader_epoch, tags = _read_iiiB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[OffsetForLeaderPartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, current_leader_epoch, leader_epoch, tags = _read_iiiB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                                    pos -= 13
+                                pos += 13
+                                partitions.append(OffsetForLeaderPartition(
+                                    partition, current_leader_epoch, leader_epoch, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 13, tags)
-                            pos -= 13
-                        pos += 13
-                        partitions.append(OffsetForLeaderPartition(
-                            partition, current_leader_epoch, leader_epoch, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(OffsetForLeaderTopic(topic, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(OffsetForLeaderTopic(topic, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -143,8 +145,8 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                 replica_id_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[OffsetForLeaderTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -156,8 +158,8 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[OffsetForLeaderPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_2, current_leader_epoch_2, leader_epoch_2 = _read_iii(data, pos)
                         pos += 12
@@ -170,8 +172,8 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 topics_3: list[OffsetForLeaderTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -183,8 +185,8 @@ class OffsetForLeaderEpochRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[OffsetForLeaderPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(data, pos)
                         pos += 12

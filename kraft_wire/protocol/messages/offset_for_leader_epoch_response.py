@@ -100,44 +100,46 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[OffsetForLeaderTopicResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[EpochEndOffset]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        error_code, partition, leader_epoch, end_offset, tags = _read_hiiqB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[EpochEndOffset]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                error_code, partition, leader_epoch, end_offset, tags = _read_hiiqB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 19, tags)
+                                    pos -= 19
+                                pos += 19
+                                partitions.append(EpochEndOffset(
+                                    error_code, partition, leader_epoch, end_offset, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 19, tags)
-                            pos -= 19
-                        pos += 19
-                        partitions.append(EpochEndOffset(
-                            error_code, partition, leader_epoch, end_offset, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(OffsetForLeaderTopicResult(topic, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(OffsetForLeaderTopicResult(topic, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -148,8 +150,8 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_ii(data, pos)
                 pos += 8
                 topics_2: list[OffsetForLeaderTopicResult]
-                rounds = range(check_count(data, pos, size))
                 topics_2 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -161,8 +163,8 @@ class OffsetForLeaderEpochResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_2: list[EpochEndOffset]
-                    rounds = range(check_count(data, pos, size))
                     partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         error_code_2, partition_2, leader_epoch_2, end_offset_2 = _read_hiiq(data, pos)
                         pos += 18

@@ -120,48 +120,50 @@ class ProduceRequest(Message, gc=False):
                 acks, timeout_ms, size = _read_hiB(data, pos)
                 pos += 7
                 topic_data: list[TopicProduceData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topic_data = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partition_data: list[PartitionProduceData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_data = []
                     for _ in rounds:
-                        index, size = _read_iB(data, pos)
-                        pos += 5
-                        records: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            records = data[pos:end]
-                            pos = end
-                        else:
-                            records = None
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partition_data: list[PartitionProduceData]
+                        partition_data = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                index, size = _read_iB(data, pos)
+                                pos += 5
+                                records: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    records = data[pos:end]
+                                    pos = end
+                                else:
+                                    records = None
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partition_data.append(PartitionProduceData(index, records, unknown))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partition_data.append(PartitionProduceData(index, records, unknown))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topic_data.append(TopicProduceData(
-                        '', as_uuid(Uuid, topic_id), partition_data, unknown_2,
-                    ))
+                        topic_data.append(TopicProduceData(
+                            '', as_uuid(Uuid, topic_id), partition_data, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -183,53 +185,55 @@ class ProduceRequest(Message, gc=False):
                 acks_2, timeout_ms_2, size = _read_hiB(data, pos)
                 pos += 7
                 topic_data_2: list[TopicProduceData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topic_data_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partition_data_2: list[PartitionProduceData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_data_2 = []
                     for _ in rounds:
-                        index_2, size = _read_iB(data, pos)
-                        pos += 5
-                        records_2: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            records_2 = data[pos:end]
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            records_2 = None
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partition_data_2: list[PartitionProduceData]
+                        partition_data_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                index_2, size = _read_iB(data, pos)
+                                pos += 5
+                                records_2: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    records_2 = data[pos:end]
+                                    pos = end
+                                else:
+                                    records_2 = None
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partition_data_2.append(PartitionProduceData(index_2, records_2, unknown_4))
                         tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partition_data_2.append(PartitionProduceData(index_2, records_2, unknown_4))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topic_data_2.append(TopicProduceData(name, Uuid.ZERO, partition_data_2, unknown_5))
+                        topic_data_2.append(TopicProduceData(name, Uuid.ZERO, partition_data_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -251,8 +255,8 @@ class ProduceRequest(Message, gc=False):
                 acks_3, timeout_ms_3, size = _read_hii(data, pos)
                 pos += 10
                 topic_data_3: list[TopicProduceData]
-                rounds = range(check_count(data, pos, size))
                 topic_data_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -264,8 +268,8 @@ class ProduceRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partition_data_3: list[PartitionProduceData]
-                    rounds = range(check_count(data, pos, size))
                     partition_data_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         index_3, size = _read_ii(data, pos)
                         pos += 8

@@ -200,108 +200,113 @@ class ProduceResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses: list[TopicProduceResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partition_responses: list[PartitionProduceResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_responses = []
                     for _ in rounds:
-                        index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(
-                            data, pos,
-                        )
-                        pos += 31
-                        record_errors: list[BatchIndexAndErrorMessage]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        record_errors = []
-                        for _ in rounds:
-                            batch_index, size = _read_iB(data, pos)
-                            batch_index_error_message: str | None
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partition_responses: list[PartitionProduceResponse]
+                        partition_responses = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 4 + size
-                                batch_index_error_message = data[pos + 5:end].decode()
-                                pos = end
-                            elif size == 0:
-                                batch_index_error_message = None
-                                pos += 5
+                                rounds = ROUNDS[size]
                             else:
-                                batch_index_error_message, pos = long_string(data, pos + 5, size)
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            record_errors.append(BatchIndexAndErrorMessage(
-                                batch_index, batch_index_error_message, unknown,
-                            ))
-                        size = data[pos]
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            error_message = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 1
-                        else:
-                            error_message, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
-                        pos += 1
-                        current_leader: LeaderIdAndEpoch
-                        current_leader = LeaderIdAndEpoch()
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0:
-                                    leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                                    unknown_3: UnknownTags = ()
-                                    if tags:
-                                        unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown_3)
-                                    pos += 9
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others is None:
-                                        others = []
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                index, error_code, base_offset, log_append_time_ms, log_start_offset, size = _read_ihqqqB(
+                                    data, pos,
+                                )
+                                pos += 31
+                                record_errors: list[BatchIndexAndErrorMessage]
+                                record_errors = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        batch_index, size = _read_iB(data, pos)
+                                        batch_index_error_message: str | None
+                                        if 0 < size < 128:
+                                            end = pos + 4 + size
+                                            batch_index_error_message = data[pos + 5:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            batch_index_error_message = None
+                                            pos += 5
+                                        else:
+                                            batch_index_error_message, pos = long_string(data, pos + 5, size)
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        record_errors.append(BatchIndexAndErrorMessage(
+                                            batch_index, batch_index_error_message, unknown,
+                                        ))
+                                size = data[pos]
+                                error_message: str | None
+                                if 0 < size < 128:
                                     end = pos + size
-                                    others.append((tag, data[pos:end]))
+                                    error_message = data[pos + 1:end].decode()
                                     pos = end
-                            if others:
-                                unknown_2 = tuple(others)
-                        partition_responses.append(PartitionProduceResponse(
-                            index, error_code, base_offset, log_append_time_ms, log_start_offset,
-                            record_errors, error_message, current_leader, unknown_2,
+                                elif size == 0:
+                                    error_message = None
+                                    pos += 1
+                                else:
+                                    error_message, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                pos += 1
+                                current_leader: LeaderIdAndEpoch
+                                current_leader = LeaderIdAndEpoch()
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0:
+                                            leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                            unknown_3: UnknownTags = ()
+                                            if tags:
+                                                unknown_3, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader = LeaderIdAndEpoch(
+                                                leader_id, leader_epoch, unknown_3,
+                                            )
+                                            pos += 9
+                                        elif tag < 1:
+                                            refuse()
+                                        else:
+                                            if others is None:
+                                                others = []
+                                            end = pos + size
+                                            others.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others:
+                                        unknown_2 = tuple(others)
+                                partition_responses.append(PartitionProduceResponse(
+                                    index, error_code, base_offset, log_append_time_ms, log_start_offset,
+                                    record_errors, error_message, current_leader, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses.append(TopicProduceResponse(
+                            '', as_uuid(Uuid, topic_id), partition_responses, unknown_4,
                         ))
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(TopicProduceResponse(
-                        '', as_uuid(Uuid, topic_id), partition_responses, unknown_4,
-                    ))
                 throttle_time_ms, tags = _read_iB(data, pos)
                 pos += 5
                 node_endpoints: list[NodeEndpoint]
@@ -319,37 +324,38 @@ class ProduceResponse(Message, gc=False):
                         if tag == 0:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             node_endpoints = []
-                            for _ in rounds:
-                                node_id, size = _read_iB(data, pos)
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    host = data[pos + 5:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    host, pos = long_string(data, pos + 5, size)
-                                port, size = _read_iB(data, pos)
-                                rack: str | None
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    rack = data[pos + 5:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack = None
-                                    pos += 5
-                                else:
-                                    rack, pos = long_string(data, pos + 5, size)
-                                tags = data[pos]
-                                unknown_6: UnknownTags = ()
-                                if tags:
-                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    node_id, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host, pos = long_string(data, pos + 5, size)
+                                    port, size = _read_iB(data, pos)
+                                    rack: str | None
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        rack = data[pos + 5:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        rack = None
+                                        pos += 5
+                                    else:
+                                        rack, pos = long_string(data, pos + 5, size)
+                                    tags = data[pos]
+                                    unknown_6: UnknownTags = ()
+                                    if tags:
+                                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_6))
                         elif tag < 1:
                             refuse()
                         else:
@@ -366,118 +372,124 @@ class ProduceResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses_2: list[TopicProduceResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partition_responses_2: list[PartitionProduceResponse]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partition_responses_2 = []
                     for _ in rounds:
-                        (
-                            index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2,
-                            size,
-                        ) = _read_ihqqqB(data, pos)
-                        pos += 31
-                        record_errors_2: list[BatchIndexAndErrorMessage]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        record_errors_2 = []
-                        for _ in rounds:
-                            batch_index_2, size = _read_iB(data, pos)
-                            batch_index_error_message_2: str | None
-                            if 0 < size < 128:
-                                end = pos + 4 + size
-                                batch_index_error_message_2 = data[pos + 5:end].decode()
-                                pos = end
-                            elif size == 0:
-                                batch_index_error_message_2 = None
-                                pos += 5
-                            else:
-                                batch_index_error_message_2, pos = long_string(data, pos + 5, size)
-                            tags = data[pos]
-                            unknown_7: UnknownTags = ()
-                            if tags:
-                                unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            record_errors_2.append(BatchIndexAndErrorMessage(
-                                batch_index_2, batch_index_error_message_2, unknown_7,
-                            ))
                         size = data[pos]
-                        error_message_2: str | None
                         if 0 < size < 128:
                             end = pos + size
-                            error_message_2 = data[pos + 1:end].decode()
+                            name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 1
                         else:
-                            error_message_2, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                        current_leader_2: LeaderIdAndEpoch
-                        current_leader_2 = LeaderIdAndEpoch()
-                        unknown_8: UnknownTags = ()
-                        if tags:
-                            if tags > 127:
-                                tags, pos = check_tag_count(data, pos, tags)
-                            others_3: list[tuple[int, bytes]] | None = None
-                            for _ in range(tags):
-                                tag, size = data[pos], data[pos + 1]
-                                pos += 2
-                                if tag > 127 or size > 127:
-                                    tag, size, pos = long_tag(data, pos - 2)
-                                if tag == 0 and version >= 10:
-                                    leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                                    unknown_9: UnknownTags = ()
-                                    if tags:
-                                        unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
-                                        pos -= 9
-                                    current_leader_2 = LeaderIdAndEpoch(
-                                        leader_id_2, leader_epoch_2, unknown_9,
-                                    )
-                                    pos += 9
-                                elif tag < 1:
-                                    refuse()
-                                else:
-                                    if others_3 is None:
-                                        others_3 = []
+                        partition_responses_2: list[PartitionProduceResponse]
+                        partition_responses_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    index_2, error_code_2, base_offset_2, log_append_time_ms_2,
+                                    log_start_offset_2, size,
+                                ) = _read_ihqqqB(data, pos)
+                                pos += 31
+                                record_errors_2: list[BatchIndexAndErrorMessage]
+                                record_errors_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        batch_index_2, size = _read_iB(data, pos)
+                                        batch_index_error_message_2: str | None
+                                        if 0 < size < 128:
+                                            end = pos + 4 + size
+                                            batch_index_error_message_2 = data[pos + 5:end].decode()
+                                            pos = end
+                                        elif size == 0:
+                                            batch_index_error_message_2 = None
+                                            pos += 5
+                                        else:
+                                            batch_index_error_message_2, pos = long_string(
+                                                data, pos + 5, size,
+                                            )
+                                        tags = data[pos]
+                                        unknown_7: UnknownTags = ()
+                                        if tags:
+                                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        record_errors_2.append(BatchIndexAndErrorMessage(
+                                            batch_index_2, batch_index_error_message_2, unknown_7,
+                                        ))
+                                size = data[pos]
+                                error_message_2: str | None
+                                if 0 < size < 128:
                                     end = pos + size
-                                    others_3.append((tag, data[pos:end]))
+                                    error_message_2 = data[pos + 1:end].decode()
                                     pos = end
-                            if others_3:
-                                unknown_8 = tuple(others_3)
-                        partition_responses_2.append(PartitionProduceResponse(
-                            index_2, error_code_2, base_offset_2, log_append_time_ms_2, log_start_offset_2,
-                            record_errors_2, error_message_2, current_leader_2, unknown_8,
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 1
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 1, size)
+                                tags = data[pos]
+                                pos += 1
+                                current_leader_2: LeaderIdAndEpoch
+                                current_leader_2 = LeaderIdAndEpoch()
+                                unknown_8: UnknownTags = ()
+                                if tags:
+                                    if tags > 127:
+                                        tags, pos = check_tag_count(data, pos, tags)
+                                    others_3: list[tuple[int, bytes]] | None = None
+                                    for _ in range(tags):
+                                        tag, size = data[pos], data[pos + 1]
+                                        pos += 2
+                                        if tag > 127 or size > 127:
+                                            tag, size, pos = long_tag(data, pos - 2)
+                                        if tag == 0 and version >= 10:
+                                            leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                            unknown_9: UnknownTags = ()
+                                            if tags:
+                                                unknown_9, pos = read_unknown_tags(data, pos + 9, tags)
+                                                pos -= 9
+                                            current_leader_2 = LeaderIdAndEpoch(
+                                                leader_id_2, leader_epoch_2, unknown_9,
+                                            )
+                                            pos += 9
+                                        elif tag < 1:
+                                            refuse()
+                                        else:
+                                            if others_3 is None:
+                                                others_3 = []
+                                            end = pos + size
+                                            others_3.append((tag, data[pos:end]))
+                                            pos = end
+                                    if others_3:
+                                        unknown_8 = tuple(others_3)
+                                partition_responses_2.append(PartitionProduceResponse(
+                                    index_2, error_code_2, base_offset_2, log_append_time_ms_2,
+                                    log_start_offset_2, record_errors_2, error_message_2, current_leader_2,
+                                    unknown_8,
+                                ))
+                        tags = data[pos]
+                        unknown_10: UnknownTags = ()
+                        if tags:
+                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses_2.append(TopicProduceResponse(
+                            name, Uuid.ZERO, partition_responses_2, unknown_10,
                         ))
-                    tags = data[pos]
-                    unknown_10: UnknownTags = ()
-                    if tags:
-                        unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses_2.append(TopicProduceResponse(
-                        name, Uuid.ZERO, partition_responses_2, unknown_10,
-                    ))
                 throttle_time_ms_2, tags = _read_iB(data, pos)
                 pos += 5
                 node_endpoints_2: list[NodeEndpoint]
@@ -495,39 +507,40 @@ class ProduceResponse(Message, gc=False):
                         if tag == 0 and version >= 10:
                             size = data[pos]
                             pos += 1
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
                             node_endpoints_2 = []
-                            for _ in rounds:
-                                node_id_2, size = _read_iB(data, pos)
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    host_2 = data[pos + 5:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    host_2, pos = long_string(data, pos + 5, size)
-                                port_2, size = _read_iB(data, pos)
-                                rack_2: str | None
-                                if 0 < size < 128:
-                                    end = pos + 4 + size
-                                    rack_2 = data[pos + 5:end].decode()
-                                    pos = end
-                                elif size == 0:
-                                    rack_2 = None
-                                    pos += 5
-                                else:
-                                    rack_2, pos = long_string(data, pos + 5, size)
-                                tags = data[pos]
-                                unknown_12: UnknownTags = ()
-                                if tags:
-                                    unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                node_endpoints_2.append(NodeEndpoint(
-                                    node_id_2, host_2, port_2, rack_2, unknown_12,
-                                ))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    node_id_2, size = _read_iB(data, pos)
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        host_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 5, size)
+                                    port_2, size = _read_iB(data, pos)
+                                    rack_2: str | None
+                                    if 0 < size < 128:
+                                        end = pos + 4 + size
+                                        rack_2 = data[pos + 5:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        rack_2 = None
+                                        pos += 5
+                                    else:
+                                        rack_2, pos = long_string(data, pos + 5, size)
+                                    tags = data[pos]
+                                    unknown_12: UnknownTags = ()
+                                    if tags:
+                                        unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    node_endpoints_2.append(NodeEndpoint(
+                                        node_id_2, host_2, port_2, rack_2, unknown_12,
+                                    ))
                         elif tag < 1:
                             refuse()
                         else:
@@ -544,8 +557,8 @@ class ProduceResponse(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 responses_3: list[TopicProduceResponse]
-                rounds = range(check_count(data, pos, size))
                 responses_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -557,8 +570,8 @@ class ProduceResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partition_responses_3: list[PartitionProduceResponse]
-                    rounds = range(check_count(data, pos, size))
                     partition_responses_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         index_3, error_code_3, base_offset_3, log_append_time_ms_3 = _read_ihqq(data, pos)
                         pos += 22
@@ -573,8 +586,8 @@ class ProduceResponse(Message, gc=False):
                         if version >= 8:
                             size, = _read_i(data, pos)
                             pos += 4
-                            rounds = range(check_count(data, pos, size))
                             record_errors_3 = []
+                            rounds = range(check_count(data, pos, size))
                             for _ in rounds:
                                 batch_index_3, size = _read_ih(data, pos)
                                 batch_index_error_message_3: str | None

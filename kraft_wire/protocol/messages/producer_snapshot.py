@@ -75,8 +75,8 @@ class ProducerSnapshot(Message, gc=False):
                 crc, size = _read_Ii(data, pos)
                 pos += 8
                 producer_entries: list[ProducerEntry]
-                rounds = range(check_count(data, pos, size))
                 producer_entries = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     (
                         producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp,

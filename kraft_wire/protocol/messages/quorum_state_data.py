@@ -101,19 +101,20 @@ class QuorumStateData(Message, gc=False):
                 if size == 0:
                     current_voters = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     current_voters = []
-                    for _ in rounds:
-                        voter_id, tags = _read_iB(data, pos)
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                            pos -= 5
-                        pos += 5
-                        current_voters.append(Voter(voter_id, unknown_2))
+                    if size != 1:
+                        if 0 < size < 128:
+                            rounds = ROUNDS[size]
+                        else:
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            voter_id, tags = _read_iB(data, pos)
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                                pos -= 5
+                            pos += 5
+                            current_voters.append(Voter(voter_id, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -108,51 +108,53 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results: list[ReadStateSummaryResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, error_code, size = _read_ihB(data, pos)
-                        error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message = None
-                            pos += 7
-                        else:
-                            error_message, pos = long_string(data, pos + 7, size)
-                        state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(
-                            data, pos,
-                        )
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionResult]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition, error_code, size = _read_ihB(data, pos)
+                                error_message: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message = None
+                                    pos += 7
+                                else:
+                                    error_message, pos = long_string(data, pos + 7, size)
+                                state_epoch, leader_epoch, start_offset, delivery_complete_count, tags = _read_iiqiB(
+                                    data, pos,
+                                )
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 21, tags)
+                                    pos -= 21
+                                pos += 21
+                                partitions.append(PartitionResult(
+                                    partition, error_code, error_message, state_epoch, leader_epoch,
+                                    start_offset, delivery_complete_count, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 21, tags)
-                            pos -= 21
-                        pos += 21
-                        partitions.append(PartitionResult(
-                            partition, error_code, error_message, state_epoch, leader_epoch, start_offset,
-                            delivery_complete_count, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(ReadStateSummaryResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results.append(ReadStateSummaryResult(as_uuid(Uuid, topic_id), partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -163,51 +165,53 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results_2: list[ReadStateSummaryResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results_2 = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_2: list[PartitionResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_2, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
-                        else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
-                        state_epoch_2, leader_epoch_2, start_offset_2, tags = _read_iiqB(data, pos)
-                        unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
-                            pos -= 17
+                        topic_id_2, size = _read_16sB(data, pos)
                         pos += 17
-                        partitions_2.append(PartitionResult(
-                            partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2,
-                            start_offset_2, -1, unknown_4,
+                        partitions_2: list[PartitionResult]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_2, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                state_epoch_2, leader_epoch_2, start_offset_2, tags = _read_iiqB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 17, tags)
+                                    pos -= 17
+                                pos += 17
+                                partitions_2.append(PartitionResult(
+                                    partition_2, error_code_2, error_message_2, state_epoch_2, leader_epoch_2,
+                                    start_offset_2, -1, unknown_4,
+                                ))
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results_2.append(ReadStateSummaryResult(
+                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_5,
                         ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results_2.append(ReadStateSummaryResult(
-                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_5,
-                    ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

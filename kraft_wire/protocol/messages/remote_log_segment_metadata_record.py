@@ -174,19 +174,20 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                 )
                 pos += 75
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 segment_leader_epochs = []
-                for _ in rounds:
-                    leader_epoch, offset, tags = _read_iqB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
-                        pos -= 13
-                    pos += 13
-                    segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown_3))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        leader_epoch, offset, tags = _read_iqB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown_3))
                 segment_size_in_bytes, size = _read_iB(data, pos)
                 pos += 5
                 custom_metadata: bytes | None

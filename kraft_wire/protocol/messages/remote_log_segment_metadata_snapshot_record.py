@@ -108,19 +108,20 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                 ) = _read_16sqqiqqB(data, pos)
                 pos += 53
                 segment_leader_epochs: list[SegmentLeaderEpochEntry]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 segment_leader_epochs = []
-                for _ in rounds:
-                    leader_epoch, offset, tags = _read_iqB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 13, tags)
-                        pos -= 13
-                    pos += 13
-                    segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        leader_epoch, offset, tags = _read_iqB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 13, tags)
+                            pos -= 13
+                        pos += 13
+                        segment_leader_epochs.append(SegmentLeaderEpochEntry(leader_epoch, offset, unknown))
                 segment_size_in_bytes, size = _read_iB(data, pos)
                 pos += 5
                 custom_metadata: bytes | None

@@ -147,65 +147,68 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 share_session_epoch, is_renew_ack, size = _read_itB(data, pos)
                 pos += 6
                 topics: list[AcknowledgeTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[AcknowledgePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, size = _read_iB(data, pos)
-                        pos += 5
-                        acknowledgement_batches: list[AcknowledgementBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        acknowledgement_batches = []
-                        for _ in rounds:
-                            first_offset, last_offset, size = _read_qqB(data, pos)
-                            acknowledge_types: tuple[int, ...]
-                            if size == 1:
-                                acknowledge_types = ()
-                                pos += 17
-                            elif 0 < size < SHORT:
-                                acknowledge_types = _read_array_b[size](data, pos + 17)
-                                pos += size + 16
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[AcknowledgePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                acknowledge_types, pos = long_array(data, pos + 17, size, "b")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            acknowledgement_batches.append(AcknowledgementBatch(
-                                first_offset, last_offset, acknowledge_types, unknown,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, size = _read_iB(data, pos)
+                                pos += 5
+                                acknowledgement_batches: list[AcknowledgementBatch]
+                                acknowledgement_batches = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset, last_offset, size = _read_qqB(data, pos)
+                                        acknowledge_types: tuple[int, ...]
+                                        if size == 1:
+                                            acknowledge_types = ()
+                                            pos += 17
+                                        elif 0 < size < SHORT:
+                                            acknowledge_types = _read_array_b[size](data, pos + 17)
+                                            pos += size + 16
+                                        else:
+                                            acknowledge_types, pos = long_array(data, pos + 17, size, "b")
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        acknowledgement_batches.append(AcknowledgementBatch(
+                                            first_offset, last_offset, acknowledge_types, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(AcknowledgePartition(
+                                    partition_index, acknowledgement_batches, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(AcknowledgePartition(
-                            partition_index, acknowledgement_batches, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(AcknowledgeTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                        topics.append(AcknowledgeTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -240,65 +243,68 @@ class ShareAcknowledgeRequest(Message, gc=False):
                 share_session_epoch_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[AcknowledgeTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_2: list[AcknowledgePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, size = _read_iB(data, pos)
-                        pos += 5
-                        acknowledgement_batches_2: list[AcknowledgementBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        acknowledgement_batches_2 = []
-                        for _ in rounds:
-                            first_offset_2, last_offset_2, size = _read_qqB(data, pos)
-                            acknowledge_types_2: tuple[int, ...]
-                            if size == 1:
-                                acknowledge_types_2 = ()
-                                pos += 17
-                            elif 0 < size < SHORT:
-                                acknowledge_types_2 = _read_array_b[size](data, pos + 17)
-                                pos += size + 16
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: list[AcknowledgePartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
-                            tags = data[pos]
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            acknowledgement_batches_2.append(AcknowledgementBatch(
-                                first_offset_2, last_offset_2, acknowledge_types_2, unknown_5,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, size = _read_iB(data, pos)
+                                pos += 5
+                                acknowledgement_batches_2: list[AcknowledgementBatch]
+                                acknowledgement_batches_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset_2, last_offset_2, size = _read_qqB(data, pos)
+                                        acknowledge_types_2: tuple[int, ...]
+                                        if size == 1:
+                                            acknowledge_types_2 = ()
+                                            pos += 17
+                                        elif 0 < size < SHORT:
+                                            acknowledge_types_2 = _read_array_b[size](data, pos + 17)
+                                            pos += size + 16
+                                        else:
+                                            acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
+                                        tags = data[pos]
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        acknowledgement_batches_2.append(AcknowledgementBatch(
+                                            first_offset_2, last_offset_2, acknowledge_types_2, unknown_5,
+                                        ))
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(AcknowledgePartition(
+                                    partition_index_2, acknowledgement_batches_2, unknown_6,
+                                ))
                         tags = data[pos]
-                        unknown_6: UnknownTags = ()
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(AcknowledgePartition(
-                            partition_index_2, acknowledgement_batches_2, unknown_6,
-                        ))
-                    tags = data[pos]
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(AcknowledgeTopic(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
+                        topics_2.append(AcknowledgeTopic(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:

@@ -167,90 +167,93 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 acquisition_lock_timeout_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[ShareAcknowledgeTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
-                        else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
-                        leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                                    pos -= 9
+                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
+                                tags = data[pos + 9]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
+                                    pos -= 10
+                                pos += 10
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, error_message_2, current_leader, unknown_2,
+                                ))
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 9, tags)
-                            pos -= 9
-                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
-                        tags = data[pos + 9]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 10, tags)
-                            pos -= 10
-                        pos += 10
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, error_message_2, current_leader, unknown_2,
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses.append(ShareAcknowledgeTopicResponse(
+                            as_uuid(Uuid, topic_id), partitions, unknown_3,
                         ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(ShareAcknowledgeTopicResponse(
-                        as_uuid(Uuid, topic_id), partitions, unknown_3,
-                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 node_endpoints = []
-                for _ in rounds:
-                    node_id, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host, pos = long_string(data, pos + 5, size)
-                    port, size = _read_iB(data, pos)
-                    rack: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack = None
-                        pos += 5
-                    else:
-                        rack, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_4))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        node_id, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 5, size)
+                        port, size = _read_iB(data, pos)
+                        rack: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack = None
+                            pos += 5
+                        else:
+                            rack, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_4))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
@@ -275,90 +278,94 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 responses_2: list[ShareAcknowledgeTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses_2 = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_4, size = _read_ihB(data, pos)
-                        error_message_4: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_4 = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_4 = None
-                            pos += 7
-                        else:
-                            error_message_4, pos = long_string(data, pos + 7, size)
-                        leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
-                        unknown_6: UnknownTags = ()
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, error_code_4, size = _read_ihB(data, pos)
+                                error_message_4: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_4 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_4 = None
+                                    pos += 7
+                                else:
+                                    error_message_4, pos = long_string(data, pos + 7, size)
+                                leader_id_2, leader_epoch_2, tags = _read_iiB(data, pos)
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 9, tags)
+                                    pos -= 9
+                                current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6)
+                                tags = data[pos + 9]
+                                unknown_7: UnknownTags = ()
+                                if tags:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 10, tags)
+                                    pos -= 10
+                                pos += 10
+                                partitions_2.append(PartitionData(
+                                    partition_index_2, error_code_4, error_message_4, current_leader_2,
+                                    unknown_7,
+                                ))
+                        tags = data[pos]
+                        unknown_8: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 9, tags)
-                            pos -= 9
-                        current_leader_2 = LeaderIdAndEpoch(leader_id_2, leader_epoch_2, unknown_6)
-                        tags = data[pos + 9]
-                        unknown_7: UnknownTags = ()
-                        if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 10, tags)
-                            pos -= 10
-                        pos += 10
-                        partitions_2.append(PartitionData(
-                            partition_index_2, error_code_4, error_message_4, current_leader_2, unknown_7,
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        responses_2.append(ShareAcknowledgeTopicResponse(
+                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_8,
                         ))
-                    tags = data[pos]
-                    unknown_8: UnknownTags = ()
-                    if tags:
-                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses_2.append(ShareAcknowledgeTopicResponse(
-                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_8,
-                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints_2: list[NodeEndpoint]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 node_endpoints_2 = []
-                for _ in rounds:
-                    node_id_2, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host_2 = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host_2, pos = long_string(data, pos + 5, size)
-                    port_2, size = _read_iB(data, pos)
-                    rack_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack_2 = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack_2 = None
-                        pos += 5
-                    else:
-                        rack_2, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown_9: UnknownTags = ()
-                    if tags:
-                        unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_9))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        node_id_2, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host_2 = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host_2, pos = long_string(data, pos + 5, size)
+                        port_2, size = _read_iB(data, pos)
+                        rack_2: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack_2 = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack_2 = None
+                            pos += 5
+                        else:
+                            rack_2, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown_9: UnknownTags = ()
+                        if tags:
+                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        node_endpoints_2.append(NodeEndpoint(node_id_2, host_2, port_2, rack_2, unknown_9))
                 tags = data[pos]
                 unknown_10: UnknownTags = ()
                 if tags:

@@ -197,93 +197,97 @@ class ShareFetchRequest(Message, gc=False):
                 ) = _read_iiiiiibtB(data, pos)
                 pos += 27
                 topics: list[FetchTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[FetchPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, size = _read_iB(data, pos)
-                        pos += 5
-                        acknowledgement_batches: list[AcknowledgementBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        acknowledgement_batches = []
-                        for _ in rounds:
-                            first_offset, last_offset, size = _read_qqB(data, pos)
-                            acknowledge_types: tuple[int, ...]
-                            if size == 1:
-                                acknowledge_types = ()
-                                pos += 17
-                            elif 0 < size < SHORT:
-                                acknowledge_types = _read_array_b[size](data, pos + 17)
-                                pos += size + 16
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[FetchPartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                acknowledge_types, pos = long_array(data, pos + 17, size, "b")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            acknowledgement_batches.append(AcknowledgementBatch(
-                                first_offset, last_offset, acknowledge_types, unknown,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, size = _read_iB(data, pos)
+                                pos += 5
+                                acknowledgement_batches: list[AcknowledgementBatch]
+                                acknowledgement_batches = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset, last_offset, size = _read_qqB(data, pos)
+                                        acknowledge_types: tuple[int, ...]
+                                        if size == 1:
+                                            acknowledge_types = ()
+                                            pos += 17
+                                        elif 0 < size < SHORT:
+                                            acknowledge_types = _read_array_b[size](data, pos + 17)
+                                            pos += size + 16
+                                        else:
+                                            acknowledge_types, pos = long_array(data, pos + 17, size, "b")
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        acknowledgement_batches.append(AcknowledgementBatch(
+                                            first_offset, last_offset, acknowledge_types, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(FetchPartition(
+                                    partition_index, 0, acknowledgement_batches, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(FetchPartition(
-                            partition_index, 0, acknowledgement_batches, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(FetchTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                        topics.append(FetchTopic(as_uuid(Uuid, topic_id), partitions, unknown_3))
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data: list[ForgottenTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions_2, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    forgotten_topics_data.append(ForgottenTopic(
-                        as_uuid(Uuid, topic_id_2), partitions_2, unknown_4,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_2, size = _read_16sB(data, pos)
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions_2, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        forgotten_topics_data.append(ForgottenTopic(
+                            as_uuid(Uuid, topic_id_2), partitions_2, unknown_4,
+                        ))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:
@@ -322,93 +326,97 @@ class ShareFetchRequest(Message, gc=False):
                 ) = _read_iiiiiiB(data, pos)
                 pos += 25
                 topics_2: list[FetchTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    topic_id_3, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_3: list[FetchPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_3 = []
                     for _ in rounds:
-                        partition_index_2, size = _read_iB(data, pos)
-                        pos += 5
-                        acknowledgement_batches_2: list[AcknowledgementBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        acknowledgement_batches_2 = []
-                        for _ in rounds:
-                            first_offset_2, last_offset_2, size = _read_qqB(data, pos)
-                            acknowledge_types_2: tuple[int, ...]
-                            if size == 1:
-                                acknowledge_types_2 = ()
-                                pos += 17
-                            elif 0 < size < SHORT:
-                                acknowledge_types_2 = _read_array_b[size](data, pos + 17)
-                                pos += size + 16
+                        topic_id_3, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_3: list[FetchPartition]
+                        partitions_3 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
                             else:
-                                acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
-                            tags = data[pos]
-                            unknown_6: UnknownTags = ()
-                            if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            acknowledgement_batches_2.append(AcknowledgementBatch(
-                                first_offset_2, last_offset_2, acknowledge_types_2, unknown_6,
-                            ))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, size = _read_iB(data, pos)
+                                pos += 5
+                                acknowledgement_batches_2: list[AcknowledgementBatch]
+                                acknowledgement_batches_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset_2, last_offset_2, size = _read_qqB(data, pos)
+                                        acknowledge_types_2: tuple[int, ...]
+                                        if size == 1:
+                                            acknowledge_types_2 = ()
+                                            pos += 17
+                                        elif 0 < size < SHORT:
+                                            acknowledge_types_2 = _read_array_b[size](data, pos + 17)
+                                            pos += size + 16
+                                        else:
+                                            acknowledge_types_2, pos = long_array(data, pos + 17, size, "b")
+                                        tags = data[pos]
+                                        unknown_6: UnknownTags = ()
+                                        if tags:
+                                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        acknowledgement_batches_2.append(AcknowledgementBatch(
+                                            first_offset_2, last_offset_2, acknowledge_types_2, unknown_6,
+                                        ))
+                                tags = data[pos]
+                                unknown_7: UnknownTags = ()
+                                if tags:
+                                    unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_3.append(FetchPartition(
+                                    partition_index_2, 0, acknowledgement_batches_2, unknown_7,
+                                ))
                         tags = data[pos]
-                        unknown_7: UnknownTags = ()
+                        unknown_8: UnknownTags = ()
                         if tags:
-                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_3.append(FetchPartition(
-                            partition_index_2, 0, acknowledgement_batches_2, unknown_7,
-                        ))
-                    tags = data[pos]
-                    unknown_8: UnknownTags = ()
-                    if tags:
-                        unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(FetchTopic(as_uuid(Uuid, topic_id_3), partitions_3, unknown_8))
+                        topics_2.append(FetchTopic(as_uuid(Uuid, topic_id_3), partitions_3, unknown_8))
                 size = data[pos]
                 pos += 1
                 forgotten_topics_data_2: list[ForgottenTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 forgotten_topics_data_2 = []
-                for _ in rounds:
-                    topic_id_4, size = _read_16sB(data, pos)
-                    partitions_4: tuple[int, ...]
-                    if size == 1:
-                        partitions_4 = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions_4, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    unknown_9: UnknownTags = ()
-                    if tags:
-                        unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    forgotten_topics_data_2.append(ForgottenTopic(
-                        as_uuid(Uuid, topic_id_4), partitions_4, unknown_9,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_4, size = _read_16sB(data, pos)
+                        partitions_4: tuple[int, ...]
+                        if size == 1:
+                            partitions_4 = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions_4 = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions_4, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        unknown_9: UnknownTags = ()
+                        if tags:
+                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        forgotten_topics_data_2.append(ForgottenTopic(
+                            as_uuid(Uuid, topic_id_4), partitions_4, unknown_9,
+                        ))
                 tags = data[pos]
                 unknown_10: UnknownTags = ()
                 if tags:

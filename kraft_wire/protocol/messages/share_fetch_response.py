@@ -208,131 +208,138 @@ class ShareFetchResponse(Message, gc=False):
                 acquisition_lock_timeout_ms, size = _read_iB(data, pos)
                 pos += 5
                 responses: list[ShareFetchableTopicResponse]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 responses = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code_2, size = _read_ihB(data, pos)
-                        error_message_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 6 + size
-                            error_message_2 = data[pos + 7:end].decode()
-                            pos = end
-                        elif size == 0:
-                            error_message_2 = None
-                            pos += 7
-                        else:
-                            error_message_2, pos = long_string(data, pos + 7, size)
-                        acknowledge_error_code, size = _read_hB(data, pos)
-                        acknowledge_error_message: str | None
-                        if 0 < size < 128:
-                            end = pos + 2 + size
-                            acknowledge_error_message = data[pos + 3:end].decode()
-                            pos = end
-                        elif size == 0:
-                            acknowledge_error_message = None
-                            pos += 3
-                        else:
-                            acknowledge_error_message, pos = long_string(data, pos + 3, size)
-                        leader_id, leader_epoch, tags = _read_iiB(data, pos)
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 9, tags)
-                            pos -= 9
-                        current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
-                        size = data[pos + 9]
-                        pos += 10
-                        records: bytes | None
-                        if size > 127:
-                            size, pos = long_size(data, pos, size)
-                        if size > 0:
-                            end = pos + size - 1
-                            records = data[pos:end]
-                            pos = end
-                        else:
-                            refuse()
-                        size = data[pos]
-                        pos += 1
-                        acquired_records: list[AcquiredRecords]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        acquired_records = []
-                        for _ in rounds:
-                            first_offset, last_offset, delivery_count, tags = _read_qqhB(data, pos)
-                            unknown_2: UnknownTags = ()
-                            if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 19, tags)
-                                pos -= 19
-                            pos += 19
-                            acquired_records.append(AcquiredRecords(
-                                first_offset, last_offset, delivery_count, unknown_2,
-                            ))
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code_2, size = _read_ihB(data, pos)
+                                error_message_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 6 + size
+                                    error_message_2 = data[pos + 7:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    error_message_2 = None
+                                    pos += 7
+                                else:
+                                    error_message_2, pos = long_string(data, pos + 7, size)
+                                acknowledge_error_code, size = _read_hB(data, pos)
+                                acknowledge_error_message: str | None
+                                if 0 < size < 128:
+                                    end = pos + 2 + size
+                                    acknowledge_error_message = data[pos + 3:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    acknowledge_error_message = None
+                                    pos += 3
+                                else:
+                                    acknowledge_error_message, pos = long_string(data, pos + 3, size)
+                                leader_id, leader_epoch, tags = _read_iiB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 9, tags)
+                                    pos -= 9
+                                current_leader = LeaderIdAndEpoch(leader_id, leader_epoch, unknown)
+                                size = data[pos + 9]
+                                pos += 10
+                                records: bytes | None
+                                if size > 127:
+                                    size, pos = long_size(data, pos, size)
+                                if size > 0:
+                                    end = pos + size - 1
+                                    records = data[pos:end]
+                                    pos = end
+                                else:
+                                    refuse()
+                                size = data[pos]
+                                pos += 1
+                                acquired_records: list[AcquiredRecords]
+                                acquired_records = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset, last_offset, delivery_count, tags = _read_qqhB(
+                                            data, pos,
+                                        )
+                                        unknown_2: UnknownTags = ()
+                                        if tags:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 19, tags)
+                                            pos -= 19
+                                        pos += 19
+                                        acquired_records.append(AcquiredRecords(
+                                            first_offset, last_offset, delivery_count, unknown_2,
+                                        ))
+                                tags = data[pos]
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionData(
+                                    partition_index, error_code_2, error_message_2, acknowledge_error_code,
+                                    acknowledge_error_message, current_leader, records, acquired_records,
+                                    unknown_3,
+                                ))
                         tags = data[pos]
-                        unknown_3: UnknownTags = ()
+                        unknown_4: UnknownTags = ()
                         if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(
-                            partition_index, error_code_2, error_message_2, acknowledge_error_code,
-                            acknowledge_error_message, current_leader, records, acquired_records, unknown_3,
+                        responses.append(ShareFetchableTopicResponse(
+                            as_uuid(Uuid, topic_id), partitions, unknown_4,
                         ))
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    responses.append(ShareFetchableTopicResponse(
-                        as_uuid(Uuid, topic_id), partitions, unknown_4,
-                    ))
                 size = data[pos]
                 pos += 1
                 node_endpoints: list[NodeEndpoint]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 node_endpoints = []
-                for _ in rounds:
-                    node_id, size = _read_iB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 4 + size
-                        host = data[pos + 5:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        host, pos = long_string(data, pos + 5, size)
-                    port, size = _read_iB(data, pos)
-                    rack: str | None
-                    if 0 < size < 128:
-                        end = pos + 4 + size
-                        rack = data[pos + 5:end].decode()
-                        pos = end
-                    elif size == 0:
-                        rack = None
-                        pos += 5
-                    else:
-                        rack, pos = long_string(data, pos + 5, size)
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_5))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        node_id, size = _read_iB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            host = data[pos + 5:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 5, size)
+                        port, size = _read_iB(data, pos)
+                        rack: str | None
+                        if 0 < size < 128:
+                            end = pos + 4 + size
+                            rack = data[pos + 5:end].decode()
+                            pos = end
+                        elif size == 0:
+                            rack = None
+                            pos += 5
+                        else:
+                            rack, pos = long_string(data, pos + 5, size)
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        node_endpoints.append(NodeEndpoint(node_id, host, port, rack, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

@@ -80,29 +80,32 @@ class ShareGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 assigned_partitions: list[TopicPartitions]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 assigned_partitions = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    partitions: tuple[int, ...]
-                    if size == 1:
-                        partitions = ()
-                        pos += 17
-                    elif 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos + 17)
-                        pos += 4 * size + 13
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
                     else:
-                        partitions, pos = long_array(data, pos + 17, size, "i")
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    assigned_partitions.append(TopicPartitions(as_uuid(Uuid, topic_id), partitions, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id, size = _read_16sB(data, pos)
+                        partitions: tuple[int, ...]
+                        if size == 1:
+                            partitions = ()
+                            pos += 17
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 17)
+                            pos += 4 * size + 13
+                        else:
+                            partitions, pos = long_array(data, pos + 17, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        assigned_partitions.append(TopicPartitions(
+                            as_uuid(Uuid, topic_id), partitions, unknown,
+                        ))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:

@@ -170,153 +170,156 @@ class ShareGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state, pos = long_string(data, pos + 1, size)
-                    group_epoch, assignment_epoch, size = _read_iiB(data, pos)
-                    if 0 < size < 128:
-                        end = pos + 8 + size
-                        assignor_name = data[pos + 9:end].decode()
-                        pos = end
-                    else:
-                        assignor_name, pos = long_string(data, pos + 9, size)
-                    size = data[pos]
-                    pos += 1
-                    members: list[Member]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        rack_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            rack_id = data[pos + 1:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            rack_id = None
-                            pos += 1
+                            error_message = None
+                            pos += 3
                         else:
-                            rack_id, pos = long_string(data, pos + 1, size)
-                        member_epoch, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            client_id = data[pos + 5:end].decode()
-                            pos = end
-                        else:
-                            client_id, pos = long_string(data, pos + 5, size)
+                            error_message, pos = long_string(data, pos + 3, size)
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            client_host = data[pos + 1:end].decode()
+                            group_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            client_host, pos = long_string(data, pos + 1, size)
+                            group_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
-                        pos += 1
-                        subscribed_topic_names: tuple[str, ...]
-                        if size == 1:
-                            subscribed_topic_names = ()
-                        else:
-                            subscribed_topic_names, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        pos += 1
-                        topic_partitions: list[TopicPartitions]
                         if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            end = pos + size
+                            group_state = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_partitions = []
-                        for _ in rounds:
-                            topic_id, size = _read_16sB(data, pos)
+                            group_state, pos = long_string(data, pos + 1, size)
+                        group_epoch, assignment_epoch, size = _read_iiB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 8 + size
+                            assignor_name = data[pos + 9:end].decode()
+                            pos = end
+                        else:
+                            assignor_name, pos = long_string(data, pos + 9, size)
+                        size = data[pos]
+                        pos += 1
+                        members: list[Member]
+                        members = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + 16 + size
-                                topic_name = data[pos + 17:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                topic_name, pos = long_string(data, pos + 17, size)
-                            size = data[pos]
-                            partitions: tuple[int, ...]
-                            if size == 1:
-                                partitions = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                rack_id: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    rack_id = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_id = None
+                                    pos += 1
+                                else:
+                                    rack_id, pos = long_string(data, pos + 1, size)
+                                member_epoch, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    client_id = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    client_id, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_partitions.append(TopicPartitions(
-                                as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
-                            ))
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                                subscribed_topic_names: tuple[str, ...]
+                                if size == 1:
+                                    subscribed_topic_names = ()
+                                else:
+                                    subscribed_topic_names, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                topic_partitions: list[TopicPartitions]
+                                topic_partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        topic_id, size = _read_16sB(data, pos)
+                                        if 0 < size < 128:
+                                            end = pos + 16 + size
+                                            topic_name = data[pos + 17:end].decode()
+                                            pos = end
+                                        else:
+                                            topic_name, pos = long_string(data, pos + 17, size)
+                                        size = data[pos]
+                                        partitions: tuple[int, ...]
+                                        if size == 1:
+                                            partitions = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_partitions.append(TopicPartitions(
+                                            as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                assignment = Assignment(topic_partitions, unknown_2)
+                                tags = data[pos + 1]
+                                unknown_3: UnknownTags = ()
+                                if tags:
+                                    unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
+                                    pos -= 2
+                                pos += 2
+                                members.append(Member(
+                                    member_id, rack_id, member_epoch, client_id, client_host,
+                                    subscribed_topic_names, assignment, unknown_3,
+                                ))
+                        authorized_operations, tags = _read_iB(data, pos)
+                        unknown_4: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        assignment = Assignment(topic_partitions, unknown_2)
-                        tags = data[pos + 1]
-                        unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 2, tags)
-                            pos -= 2
-                        pos += 2
-                        members.append(Member(
-                            member_id, rack_id, member_epoch, client_id, client_host, subscribed_topic_names,
-                            assignment, unknown_3,
+                            unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups.append(DescribedGroup(
+                            error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                            assignor_name, members, authorized_operations, unknown_4,
                         ))
-                    authorized_operations, tags = _read_iB(data, pos)
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups.append(DescribedGroup(
-                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
-                        assignor_name, members, authorized_operations, unknown_4,
-                    ))
                 tags = data[pos]
                 unknown_5: UnknownTags = ()
                 if tags:

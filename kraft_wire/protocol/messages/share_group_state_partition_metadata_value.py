@@ -100,96 +100,99 @@ class ShareGroupStatePartitionMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 initializing_topics: list[TopicPartitionsInfo]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 initializing_topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 16 + size
-                        topic_name = data[pos + 17:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        topic_name, pos = long_string(data, pos + 17, size)
-                    size = data[pos]
-                    partitions: tuple[int, ...]
-                    if size == 1:
-                        partitions = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id, size = _read_16sB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 16 + size
+                            topic_name = data[pos + 17:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 17, size)
+                        size = data[pos]
+                        partitions: tuple[int, ...]
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    initializing_topics.append(TopicPartitionsInfo(
-                        as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
-                    ))
+                        initializing_topics.append(TopicPartitionsInfo(
+                            as_uuid(Uuid, topic_id), topic_name, partitions, unknown,
+                        ))
                 size = data[pos]
                 pos += 1
                 initialized_topics: list[TopicPartitionsInfo]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 initialized_topics = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 16 + size
-                        topic_name_2 = data[pos + 17:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        topic_name_2, pos = long_string(data, pos + 17, size)
-                    size = data[pos]
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_2, size = _read_16sB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 16 + size
+                            topic_name_2 = data[pos + 17:end].decode()
+                            pos = end
+                        else:
+                            topic_name_2, pos = long_string(data, pos + 17, size)
+                        size = data[pos]
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_2, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_2, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    initialized_topics.append(TopicPartitionsInfo(
-                        as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2,
-                    ))
+                        initialized_topics.append(TopicPartitionsInfo(
+                            as_uuid(Uuid, topic_id_2), topic_name_2, partitions_2, unknown_2,
+                        ))
                 size = data[pos]
                 pos += 1
                 deleting_topics: list[TopicInfo]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 deleting_topics = []
-                for _ in rounds:
-                    topic_id_3, size = _read_16sB(data, pos)
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + 16 + size
-                        topic_name_3 = data[pos + 17:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        topic_name_3, pos = long_string(data, pos + 17, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    deleting_topics.append(TopicInfo(as_uuid(Uuid, topic_id_3), topic_name_3, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        topic_id_3, size = _read_16sB(data, pos)
+                        if 0 < size < 128:
+                            end = pos + 16 + size
+                            topic_name_3 = data[pos + 17:end].decode()
+                            pos = end
+                        else:
+                            topic_name_3, pos = long_string(data, pos + 17, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        deleting_topics.append(TopicInfo(as_uuid(Uuid, topic_id_3), topic_name_3, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -88,21 +88,24 @@ class ShareUpdateValue(Message, gc=False):
                 snapshot_epoch, leader_epoch, start_offset, size = _read_iiqB(data, pos)
                 pos += 17
                 state_batches: list[StateBatch]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 state_batches = []
-                for _ in rounds:
-                    first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 20, tags)
-                        pos -= 20
-                    pos += 20
-                    state_batches.append(StateBatch(
-                        first_offset, last_offset, delivery_state, delivery_count, unknown,
-                    ))
+                if size != 1:
+                    if 0 < size < 128:
+                        rounds = ROUNDS[size]
+                    else:
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
+                            data, pos,
+                        )
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 20, tags)
+                            pos -= 20
+                        pos += 20
+                        state_batches.append(StateBatch(
+                            first_offset, last_offset, delivery_state, delivery_count, unknown,
+                        ))
                 tags = data[pos]
                 pos += 1
                 delivery_complete_count: int

@@ -105,403 +105,409 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                 member_epoch, previous_member_epoch, state, size = _read_iibB(data, pos)
                 pos += 10
                 active_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions: tuple[int, ...]
-                    if size == 1:
-                        partitions = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions: tuple[int, ...]
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs: tuple[int, ...] | None
-                    assignment_epochs = ()
-                    unknown: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs: tuple[int, ...] | None
+                        assignment_epochs = ()
+                        unknown: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs = None
                                     else:
-                                        assignment_epochs, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others is None:
-                                    others = []
-                                end = pos + size
-                                others.append((tag, data[pos:end]))
-                                pos = end
-                        if others:
-                            unknown = tuple(others)
-                    active_tasks.append(TaskIds(subtopology_id, partitions, assignment_epochs, unknown))
+                                        if size == 1:
+                                            assignment_epochs = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others is None:
+                                        others = []
+                                    end = pos + size
+                                    others.append((tag, data[pos:end]))
+                                    pos = end
+                            if others:
+                                unknown = tuple(others)
+                        active_tasks.append(TaskIds(subtopology_id, partitions, assignment_epochs, unknown))
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_2, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_2, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_2: tuple[int, ...] | None
-                    assignment_epochs_2 = ()
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_2: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_2 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_2 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_2 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs_2: tuple[int, ...] | None
+                        assignment_epochs_2 = ()
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_2: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_2 = None
                                     else:
-                                        assignment_epochs_2, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_2 is None:
-                                    others_2 = []
-                                end = pos + size
-                                others_2.append((tag, data[pos:end]))
-                                pos = end
-                        if others_2:
-                            unknown_2 = tuple(others_2)
-                    standby_tasks.append(TaskIds(
-                        subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_2 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_2 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_2, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_2 is None:
+                                        others_2 = []
+                                    end = pos + size
+                                    others_2.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_2:
+                                unknown_2 = tuple(others_2)
+                        standby_tasks.append(TaskIds(
+                            subtopology_id_2, partitions_2, assignment_epochs_2, unknown_2,
+                        ))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_3 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_3, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_3: tuple[int, ...]
-                    if size == 1:
-                        partitions_3 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_3: tuple[int, ...]
+                        if size == 1:
+                            partitions_3 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_3, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_3 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_3, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_3: tuple[int, ...] | None
-                    assignment_epochs_3 = ()
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_3: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_3 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_3 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_3 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs_3: tuple[int, ...] | None
+                        assignment_epochs_3 = ()
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_3: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_3 = None
                                     else:
-                                        assignment_epochs_3, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_3 is None:
-                                    others_3 = []
-                                end = pos + size
-                                others_3.append((tag, data[pos:end]))
-                                pos = end
-                        if others_3:
-                            unknown_3 = tuple(others_3)
-                    warmup_tasks.append(TaskIds(
-                        subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_3 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_3 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_3, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_3 is None:
+                                        others_3 = []
+                                    end = pos + size
+                                    others_3.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_3:
+                                unknown_3 = tuple(others_3)
+                        warmup_tasks.append(TaskIds(
+                            subtopology_id_3, partitions_3, assignment_epochs_3, unknown_3,
+                        ))
                 size = data[pos]
                 pos += 1
                 active_tasks_pending_revocation: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks_pending_revocation = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_4 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_4, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_4: tuple[int, ...]
-                    if size == 1:
-                        partitions_4 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_4: tuple[int, ...]
+                        if size == 1:
+                            partitions_4 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_4 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_4, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_4 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_4, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_4: tuple[int, ...] | None
-                    assignment_epochs_4 = ()
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_4: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_4 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_4 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_4 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs_4: tuple[int, ...] | None
+                        assignment_epochs_4 = ()
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_4: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_4 = None
                                     else:
-                                        assignment_epochs_4, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_4 is None:
-                                    others_4 = []
-                                end = pos + size
-                                others_4.append((tag, data[pos:end]))
-                                pos = end
-                        if others_4:
-                            unknown_4 = tuple(others_4)
-                    active_tasks_pending_revocation.append(TaskIds(
-                        subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_4 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_4 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_4, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_4 is None:
+                                        others_4 = []
+                                    end = pos + size
+                                    others_4.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_4:
+                                unknown_4 = tuple(others_4)
+                        active_tasks_pending_revocation.append(TaskIds(
+                            subtopology_id_4, partitions_4, assignment_epochs_4, unknown_4,
+                        ))
                 size = data[pos]
                 pos += 1
                 standby_tasks_pending_revocation: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks_pending_revocation = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_5 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_5, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_5: tuple[int, ...]
-                    if size == 1:
-                        partitions_5 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_5 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_5, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_5: tuple[int, ...]
+                        if size == 1:
+                            partitions_5 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_5 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_5, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_5 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_5, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_5: tuple[int, ...] | None
-                    assignment_epochs_5 = ()
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_5: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_5 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_5 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_5 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs_5: tuple[int, ...] | None
+                        assignment_epochs_5 = ()
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_5: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_5 = None
                                     else:
-                                        assignment_epochs_5, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_5 is None:
-                                    others_5 = []
-                                end = pos + size
-                                others_5.append((tag, data[pos:end]))
-                                pos = end
-                        if others_5:
-                            unknown_5 = tuple(others_5)
-                    standby_tasks_pending_revocation.append(TaskIds(
-                        subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_5 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_5 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_5, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_5 is None:
+                                        others_5 = []
+                                    end = pos + size
+                                    others_5.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_5:
+                                unknown_5 = tuple(others_5)
+                        standby_tasks_pending_revocation.append(TaskIds(
+                            subtopology_id_5, partitions_5, assignment_epochs_5, unknown_5,
+                        ))
                 size = data[pos]
                 pos += 1
                 warmup_tasks_pending_revocation: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks_pending_revocation = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_6 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_6, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_6: tuple[int, ...]
-                    if size == 1:
-                        partitions_6 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_6 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_6, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_6: tuple[int, ...]
+                        if size == 1:
+                            partitions_6 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_6 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_6, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_6 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_6, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    pos += 1
-                    assignment_epochs_6: tuple[int, ...] | None
-                    assignment_epochs_6 = ()
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        if tags > 127:
-                            tags, pos = check_tag_count(data, pos, tags)
-                        others_6: list[tuple[int, bytes]] | None = None
-                        for _ in range(tags):
-                            tag, size = data[pos], data[pos + 1]
-                            pos += 2
-                            if tag > 127 or size > 127:
-                                tag, size, pos = long_tag(data, pos - 2)
-                            if tag == 0:
-                                size = data[pos]
-                                pos += 1
-                                if size == 0:
-                                    assignment_epochs_6 = None
-                                else:
-                                    if size == 1:
-                                        assignment_epochs_6 = ()
-                                        pos += 0
-                                    elif 0 < size < SHORT:
-                                        assignment_epochs_6 = _read_array_i[size](data, pos)
-                                        pos += 4 * size - 4
+                        assignment_epochs_6: tuple[int, ...] | None
+                        assignment_epochs_6 = ()
+                        unknown_6: UnknownTags = ()
+                        if tags:
+                            if tags > 127:
+                                tags, pos = check_tag_count(data, pos, tags)
+                            others_6: list[tuple[int, bytes]] | None = None
+                            for _ in range(tags):
+                                tag, size = data[pos], data[pos + 1]
+                                pos += 2
+                                if tag > 127 or size > 127:
+                                    tag, size, pos = long_tag(data, pos - 2)
+                                if tag == 0:
+                                    size = data[pos]
+                                    pos += 1
+                                    if size == 0:
+                                        assignment_epochs_6 = None
                                     else:
-                                        assignment_epochs_6, pos = long_array(data, pos, size, "i")
-                            elif tag < 1:
-                                refuse()
-                            else:
-                                if others_6 is None:
-                                    others_6 = []
-                                end = pos + size
-                                others_6.append((tag, data[pos:end]))
-                                pos = end
-                        if others_6:
-                            unknown_6 = tuple(others_6)
-                    warmup_tasks_pending_revocation.append(TaskIds(
-                        subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6,
-                    ))
+                                        if size == 1:
+                                            assignment_epochs_6 = ()
+                                            pos += 0
+                                        elif 0 < size < SHORT:
+                                            assignment_epochs_6 = _read_array_i[size](data, pos)
+                                            pos += 4 * size - 4
+                                        else:
+                                            assignment_epochs_6, pos = long_array(data, pos, size, "i")
+                                elif tag < 1:
+                                    refuse()
+                                else:
+                                    if others_6 is None:
+                                        others_6 = []
+                                    end = pos + size
+                                    others_6.append((tag, data[pos:end]))
+                                    pos = end
+                            if others_6:
+                                unknown_6 = tuple(others_6)
+                        warmup_tasks_pending_revocation.append(TaskIds(
+                            subtopology_id_6, partitions_6, assignment_epochs_6, unknown_6,
+                        ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:

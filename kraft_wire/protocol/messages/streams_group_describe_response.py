@@ -437,816 +437,862 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 groups: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups = []
-                for _ in rounds:
-                    error_code, size = _read_hB(data, pos)
-                    error_message: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message = None
-                        pos += 3
-                    else:
-                        error_message, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state, pos = long_string(data, pos + 1, size)
-                    group_epoch, assignment_epoch, size = _read_iiB(data, pos)
-                    pos += 9
-                    topology: Topology | None
-                    if size > 127:
-                        topology = None
-                    else:
-                        epoch, size = _read_iB(data, pos)
-                        pos += 5
-                        subtopologies: list[Subtopology] | None
-                        if size == 0:
-                            subtopologies = None
-                        else:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            subtopologies = []
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    subtopology_id = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    subtopology_id, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
-                                source_topics: tuple[str, ...]
-                                if size == 1:
-                                    source_topics = ()
-                                else:
-                                    source_topics, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                pos += 1
-                                repartition_sink_topics: tuple[str, ...]
-                                if size == 1:
-                                    repartition_sink_topics = ()
-                                else:
-                                    repartition_sink_topics, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                pos += 1
-                                state_changelog_topics: list[TopicInfo]
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                state_changelog_topics = []
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name, pos = long_string(data, pos + 1, size)
-                                    partitions, replication_factor, size = _read_ihB(data, pos)
-                                    pos += 7
-                                    topic_configs: list[KeyValue]
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    topic_configs = []
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            key, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            value, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
-                                        unknown: UnknownTags = ()
-                                        if tags:
-                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs.append(KeyValue(key, value, unknown))
-                                    tags = data[pos]
-                                    unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    state_changelog_topics.append(TopicInfo(
-                                        name, partitions, replication_factor, topic_configs, unknown_2,
-                                    ))
-                                size = data[pos]
-                                pos += 1
-                                repartition_source_topics: list[TopicInfo]
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                repartition_source_topics = []
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_2 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_2, pos = long_string(data, pos + 1, size)
-                                    partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                                    pos += 7
-                                    topic_configs_2: list[KeyValue]
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    topic_configs_2 = []
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_2 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            key_2, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_2 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            value_2, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
-                                        unknown_3: UnknownTags = ()
-                                        if tags:
-                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
-                                    tags = data[pos]
-                                    unknown_4: UnknownTags = ()
-                                    if tags:
-                                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    repartition_source_topics.append(TopicInfo(
-                                        name_2, partitions_2, replication_factor_2, topic_configs_2,
-                                        unknown_4,
-                                    ))
-                                tags = data[pos]
-                                unknown_5: UnknownTags = ()
-                                if tags:
-                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                subtopologies.append(Subtopology(
-                                    subtopology_id, source_topics, repartition_sink_topics,
-                                    state_changelog_topics, repartition_source_topics, unknown_5,
-                                ))
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topology = Topology(epoch, subtopologies, unknown_6)
-                    size = data[pos]
-                    pos += 1
-                    members: list[Member]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code, size = _read_hB(data, pos)
+                        error_message: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id, pos = long_string(data, pos + 1, size)
-                        member_epoch, size = _read_iB(data, pos)
-                        instance_id: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            instance_id = data[pos + 5:end].decode()
+                            end = pos + 2 + size
+                            error_message = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            instance_id = None
-                            pos += 5
-                        else:
-                            instance_id, pos = long_string(data, pos + 5, size)
-                        size = data[pos]
-                        rack_id: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            rack_id = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_id = None
-                            pos += 1
-                        else:
-                            rack_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            client_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            client_host, pos = long_string(data, pos + 1, size)
-                        topology_epoch, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            process_id = data[pos + 5:end].decode()
-                            pos = end
-                        else:
-                            process_id, pos = long_string(data, pos + 5, size)
-                        size = data[pos]
-                        pos += 1
-                        user_endpoint: Endpoint | None
-                        if size > 127:
-                            user_endpoint = None
-                        else:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                host, pos = long_string(data, pos + 1, size)
-                            port, tags = _read_HB(data, pos)
-                            unknown_7: UnknownTags = ()
-                            if tags:
-                                unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
+                            error_message = None
                             pos += 3
-                            user_endpoint = Endpoint(host, port, unknown_7)
-                        size = data[pos]
-                        pos += 1
-                        client_tags: list[KeyValue]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        client_tags = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                key_3 = data[pos + 1:end].decode()
-                                pos = end
+                            error_message, pos = long_string(data, pos + 3, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state, pos = long_string(data, pos + 1, size)
+                        group_epoch, assignment_epoch, size = _read_iiB(data, pos)
+                        pos += 9
+                        topology: Topology | None
+                        if size > 127:
+                            topology = None
+                        else:
+                            epoch, size = _read_iB(data, pos)
+                            pos += 5
+                            subtopologies: list[Subtopology] | None
+                            if size == 0:
+                                subtopologies = None
                             else:
-                                key_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_3 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                value_3, pos = long_string(data, pos + 1, size)
+                                subtopologies = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        source_topics: tuple[str, ...]
+                                        if size == 1:
+                                            source_topics = ()
+                                        else:
+                                            source_topics, pos = read_compact_strings(data, pos, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        repartition_sink_topics: tuple[str, ...]
+                                        if size == 1:
+                                            repartition_sink_topics = ()
+                                        else:
+                                            repartition_sink_topics, pos = read_compact_strings(
+                                                data, pos, size,
+                                            )
+                                        size = data[pos]
+                                        pos += 1
+                                        state_changelog_topics: list[TopicInfo]
+                                        state_changelog_topics = []
+                                        if size != 1:
+                                            if 0 < size < 128:
+                                                rounds = ROUNDS[size]
+                                            else:
+                                                rounds, pos = long_rounds(data, pos, size)
+                                            for _ in rounds:
+                                                size = data[pos]
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    name = data[pos + 1:end].decode()
+                                                    pos = end
+                                                else:
+                                                    name, pos = long_string(data, pos + 1, size)
+                                                partitions, replication_factor, size = _read_ihB(data, pos)
+                                                pos += 7
+                                                topic_configs: list[KeyValue]
+                                                topic_configs = []
+                                                if size != 1:
+                                                    if 0 < size < 128:
+                                                        rounds = ROUNDS[size]
+                                                    else:
+                                                        rounds, pos = long_rounds(data, pos, size)
+                                                    for _ in rounds:
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            key = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            key, pos = long_string(data, pos + 1, size)
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            value = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            value, pos = long_string(data, pos + 1, size)
+                                                        tags = data[pos]
+                                                        unknown: UnknownTags = ()
+                                                        if tags:
+                                                            unknown, pos = read_unknown_tags(
+                                                                data, pos + 1, tags,
+                                                            )
+                                                            pos -= 1
+                                                        pos += 1
+                                                        topic_configs.append(KeyValue(key, value, unknown))
+                                                tags = data[pos]
+                                                unknown_2: UnknownTags = ()
+                                                if tags:
+                                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                                    pos -= 1
+                                                pos += 1
+                                                state_changelog_topics.append(TopicInfo(
+                                                    name, partitions, replication_factor, topic_configs,
+                                                    unknown_2,
+                                                ))
+                                        size = data[pos]
+                                        pos += 1
+                                        repartition_source_topics: list[TopicInfo]
+                                        repartition_source_topics = []
+                                        if size != 1:
+                                            if 0 < size < 128:
+                                                rounds = ROUNDS[size]
+                                            else:
+                                                rounds, pos = long_rounds(data, pos, size)
+                                            for _ in rounds:
+                                                size = data[pos]
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    name_2 = data[pos + 1:end].decode()
+                                                    pos = end
+                                                else:
+                                                    name_2, pos = long_string(data, pos + 1, size)
+                                                partitions_2, replication_factor_2, size = _read_ihB(
+                                                    data, pos,
+                                                )
+                                                pos += 7
+                                                topic_configs_2: list[KeyValue]
+                                                topic_configs_2 = []
+                                                if size != 1:
+                                                    if 0 < size < 128:
+                                                        rounds = ROUNDS[size]
+                                                    else:
+                                                        rounds, pos = long_rounds(data, pos, size)
+                                                    for _ in rounds:
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            key_2 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            key_2, pos = long_string(data, pos + 1, size)
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            value_2 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            value_2, pos = long_string(data, pos + 1, size)
+                                                        tags = data[pos]
+                                                        unknown_3: UnknownTags = ()
+                                                        if tags:
+                                                            unknown_3, pos = read_unknown_tags(
+                                                                data, pos + 1, tags,
+                                                            )
+                                                            pos -= 1
+                                                        pos += 1
+                                                        topic_configs_2.append(KeyValue(
+                                                            key_2, value_2, unknown_3,
+                                                        ))
+                                                tags = data[pos]
+                                                unknown_4: UnknownTags = ()
+                                                if tags:
+                                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                                    pos -= 1
+                                                pos += 1
+                                                repartition_source_topics.append(TopicInfo(
+                                                    name_2, partitions_2, replication_factor_2,
+                                                    topic_configs_2, unknown_4,
+                                                ))
+                                        tags = data[pos]
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        subtopologies.append(Subtopology(
+                                            subtopology_id, source_topics, repartition_sink_topics,
+                                            state_changelog_topics, repartition_source_topics, unknown_5,
+                                        ))
                             tags = data[pos]
-                            unknown_8: UnknownTags = ()
+                            unknown_6: UnknownTags = ()
                             if tags:
-                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            client_tags.append(KeyValue(key_3, value_3, unknown_8))
+                            topology = Topology(epoch, subtopologies, unknown_6)
                         size = data[pos]
                         pos += 1
-                        task_offsets: list[TaskOffset]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        task_offsets = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_2, pos = long_string(data, pos + 1, size)
-                            partition, offset, tags = _read_iqB(data, pos)
-                            unknown_9: UnknownTags = ()
-                            if tags:
-                                unknown_9, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            task_offsets.append(TaskOffset(subtopology_id_2, partition, offset, unknown_9))
-                        size = data[pos]
-                        pos += 1
-                        task_end_offsets: list[TaskOffset]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        task_end_offsets = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_3 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_3, pos = long_string(data, pos + 1, size)
-                            partition_2, offset_2, tags = _read_iqB(data, pos)
-                            unknown_10: UnknownTags = ()
-                            if tags:
-                                unknown_10, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            task_end_offsets.append(TaskOffset(
-                                subtopology_id_3, partition_2, offset_2, unknown_10,
-                            ))
-                        size = data[pos]
-                        pos += 1
-                        active_tasks: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        active_tasks = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_4 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_4, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_3: tuple[int, ...]
-                            if size == 1:
-                                partitions_3 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_3 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_3, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_11: UnknownTags = ()
-                            if tags:
-                                unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            active_tasks.append(TaskIds(subtopology_id_4, partitions_3, unknown_11))
-                        size = data[pos]
-                        pos += 1
-                        standby_tasks: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_tasks = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_5 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_5, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_4: tuple[int, ...]
-                            if size == 1:
-                                partitions_4 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_4, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_12: UnknownTags = ()
-                            if tags:
-                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_tasks.append(TaskIds(subtopology_id_5, partitions_4, unknown_12))
-                        size = data[pos]
-                        pos += 1
-                        warmup_tasks: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        warmup_tasks = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_6 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_6, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_5: tuple[int, ...]
-                            if size == 1:
-                                partitions_5 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_5 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_5, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_13: UnknownTags = ()
-                            if tags:
-                                unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            warmup_tasks.append(TaskIds(subtopology_id_6, partitions_5, unknown_13))
-                        tags = data[pos]
-                        unknown_14: UnknownTags = ()
-                        if tags:
-                            unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        assignment = Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14)
-                        size = data[pos + 1]
-                        pos += 2
-                        active_tasks_2: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        active_tasks_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_7 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_7, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_6: tuple[int, ...]
-                            if size == 1:
-                                partitions_6 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_6 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_6, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_15: UnknownTags = ()
-                            if tags:
-                                unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            active_tasks_2.append(TaskIds(subtopology_id_7, partitions_6, unknown_15))
-                        size = data[pos]
-                        pos += 1
-                        standby_tasks_2: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_tasks_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_8 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_8, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_7: tuple[int, ...]
-                            if size == 1:
-                                partitions_7 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_7 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_7, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_16: UnknownTags = ()
-                            if tags:
-                                unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_tasks_2.append(TaskIds(subtopology_id_8, partitions_7, unknown_16))
-                        size = data[pos]
-                        pos += 1
-                        warmup_tasks_2: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        warmup_tasks_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_9 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_9, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_8: tuple[int, ...]
-                            if size == 1:
-                                partitions_8 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_8 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_8, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_17: UnknownTags = ()
-                            if tags:
-                                unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            warmup_tasks_2.append(TaskIds(subtopology_id_9, partitions_8, unknown_17))
-                        tags = data[pos]
-                        unknown_18: UnknownTags = ()
-                        if tags:
-                            unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        target_assignment = Assignment(
-                            active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18,
-                        )
-                        is_classic, tags = _read_tB(data, pos + 1)
-                        unknown_19: UnknownTags = ()
-                        if tags:
-                            unknown_19, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        members.append(Member(
-                            member_id, member_epoch, instance_id, rack_id, client_id, client_host,
-                            topology_epoch, process_id, user_endpoint, client_tags, task_offsets,
-                            task_end_offsets, assignment, target_assignment, is_classic, unknown_19,
-                        ))
-                    authorized_operations, size = _read_iB(data, pos)
-                    pos += 5
-                    topology_description: TopologyDescription | None
-                    if size > 127:
-                        topology_description = None
-                    else:
-                        size = data[pos]
-                        pos += 1
-                        subtopologies_2: list[TopologyDescriptionSubtopology]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        subtopologies_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_10 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_10, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            pos += 1
-                            nodes: list[TopologyDescriptionNode]
+                        members: list[Member]
+                        members = []
+                        if size != 1:
                             if 0 < size < 128:
                                 rounds = ROUNDS[size]
                             else:
                                 rounds, pos = long_rounds(data, pos, size)
-                            nodes = []
                             for _ in rounds:
                                 size = data[pos]
                                 if 0 < size < 128:
                                     end = pos + size
-                                    name_3 = data[pos + 1:end].decode()
+                                    member_id = data[pos + 1:end].decode()
                                     pos = end
                                 else:
-                                    name_3, pos = long_string(data, pos + 1, size)
-                                node_type, size = _read_bB(data, pos)
-                                pos += 2
-                                source_topics_2: tuple[str, ...]
-                                if size == 1:
-                                    source_topics_2 = ()
-                                else:
-                                    source_topics_2, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                sink_topic: str | None
+                                    member_id, pos = long_string(data, pos + 1, size)
+                                member_epoch, size = _read_iB(data, pos)
+                                instance_id: str | None
                                 if 0 < size < 128:
-                                    end = pos + size
-                                    sink_topic = data[pos + 1:end].decode()
+                                    end = pos + 4 + size
+                                    instance_id = data[pos + 5:end].decode()
                                     pos = end
                                 elif size == 0:
-                                    sink_topic = None
+                                    instance_id = None
+                                    pos += 5
+                                else:
+                                    instance_id, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
+                                rack_id: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    rack_id = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_id = None
                                     pos += 1
                                 else:
-                                    sink_topic, pos = long_string(data, pos + 1, size)
+                                    rack_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_id = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_id, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host, pos = long_string(data, pos + 1, size)
+                                topology_epoch, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    process_id = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    process_id, pos = long_string(data, pos + 5, size)
                                 size = data[pos]
                                 pos += 1
-                                stores: tuple[str, ...]
-                                if size == 1:
-                                    stores = ()
+                                user_endpoint: Endpoint | None
+                                if size > 127:
+                                    user_endpoint = None
                                 else:
-                                    stores, pos = read_compact_strings(data, pos, size)
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        host = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        host, pos = long_string(data, pos + 1, size)
+                                    port, tags = _read_HB(data, pos)
+                                    unknown_7: UnknownTags = ()
+                                    if tags:
+                                        unknown_7, pos = read_unknown_tags(data, pos + 3, tags)
+                                        pos -= 3
+                                    pos += 3
+                                    user_endpoint = Endpoint(host, port, unknown_7)
                                 size = data[pos]
                                 pos += 1
-                                successors: tuple[str, ...]
-                                if size == 1:
-                                    successors = ()
-                                else:
-                                    successors, pos = read_compact_strings(data, pos, size)
+                                client_tags: list[KeyValue]
+                                client_tags = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_3 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_3, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_3 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_3, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_8: UnknownTags = ()
+                                        if tags:
+                                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        client_tags.append(KeyValue(key_3, value_3, unknown_8))
+                                size = data[pos]
+                                pos += 1
+                                task_offsets: list[TaskOffset]
+                                task_offsets = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_2, pos = long_string(data, pos + 1, size)
+                                        partition, offset, tags = _read_iqB(data, pos)
+                                        unknown_9: UnknownTags = ()
+                                        if tags:
+                                            unknown_9, pos = read_unknown_tags(data, pos + 13, tags)
+                                            pos -= 13
+                                        pos += 13
+                                        task_offsets.append(TaskOffset(
+                                            subtopology_id_2, partition, offset, unknown_9,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                task_end_offsets: list[TaskOffset]
+                                task_end_offsets = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_3 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_3, pos = long_string(data, pos + 1, size)
+                                        partition_2, offset_2, tags = _read_iqB(data, pos)
+                                        unknown_10: UnknownTags = ()
+                                        if tags:
+                                            unknown_10, pos = read_unknown_tags(data, pos + 13, tags)
+                                            pos -= 13
+                                        pos += 13
+                                        task_end_offsets.append(TaskOffset(
+                                            subtopology_id_3, partition_2, offset_2, unknown_10,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                active_tasks: list[TaskIds]
+                                active_tasks = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_4 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_4, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_3: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_3 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_3 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_3, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_11: UnknownTags = ()
+                                        if tags:
+                                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        active_tasks.append(TaskIds(
+                                            subtopology_id_4, partitions_3, unknown_11,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                standby_tasks: list[TaskIds]
+                                standby_tasks = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_5 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_5, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_4: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_4 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_4 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_4, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_12: UnknownTags = ()
+                                        if tags:
+                                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        standby_tasks.append(TaskIds(
+                                            subtopology_id_5, partitions_4, unknown_12,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                warmup_tasks: list[TaskIds]
+                                warmup_tasks = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_6 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_6, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_5: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_5 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_5 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_5, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_13: UnknownTags = ()
+                                        if tags:
+                                            unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        warmup_tasks.append(TaskIds(
+                                            subtopology_id_6, partitions_5, unknown_13,
+                                        ))
                                 tags = data[pos]
-                                unknown_20: UnknownTags = ()
+                                unknown_14: UnknownTags = ()
                                 if tags:
-                                    unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
+                                    unknown_14, pos = read_unknown_tags(data, pos + 1, tags)
                                     pos -= 1
+                                assignment = Assignment(active_tasks, standby_tasks, warmup_tasks, unknown_14)
+                                size = data[pos + 1]
+                                pos += 2
+                                active_tasks_2: list[TaskIds]
+                                active_tasks_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_7 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_7, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_6: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_6 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_6 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_6, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_15: UnknownTags = ()
+                                        if tags:
+                                            unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        active_tasks_2.append(TaskIds(
+                                            subtopology_id_7, partitions_6, unknown_15,
+                                        ))
+                                size = data[pos]
                                 pos += 1
-                                nodes.append(TopologyDescriptionNode(
-                                    name_3, node_type, source_topics_2, sink_topic, stores, successors,
-                                    unknown_20,
+                                standby_tasks_2: list[TaskIds]
+                                standby_tasks_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_8 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_8, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_7: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_7 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_7 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_7, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_16: UnknownTags = ()
+                                        if tags:
+                                            unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        standby_tasks_2.append(TaskIds(
+                                            subtopology_id_8, partitions_7, unknown_16,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                warmup_tasks_2: list[TaskIds]
+                                warmup_tasks_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_9 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_9, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_8: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_8 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_8 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_8, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_17: UnknownTags = ()
+                                        if tags:
+                                            unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        warmup_tasks_2.append(TaskIds(
+                                            subtopology_id_9, partitions_8, unknown_17,
+                                        ))
+                                tags = data[pos]
+                                unknown_18: UnknownTags = ()
+                                if tags:
+                                    unknown_18, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                target_assignment = Assignment(
+                                    active_tasks_2, standby_tasks_2, warmup_tasks_2, unknown_18,
+                                )
+                                is_classic, tags = _read_tB(data, pos + 1)
+                                unknown_19: UnknownTags = ()
+                                if tags:
+                                    unknown_19, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                members.append(Member(
+                                    member_id, member_epoch, instance_id, rack_id, client_id, client_host,
+                                    topology_epoch, process_id, user_endpoint, client_tags, task_offsets,
+                                    task_end_offsets, assignment, target_assignment, is_classic, unknown_19,
                                 ))
-                            tags = data[pos]
-                            unknown_21: UnknownTags = ()
-                            if tags:
-                                unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            subtopologies_2.append(TopologyDescriptionSubtopology(
-                                subtopology_id_10, nodes, unknown_21,
-                            ))
-                        size = data[pos]
-                        pos += 1
-                        global_stores: list[TopologyDescriptionGlobalStore]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                        authorized_operations, size = _read_iB(data, pos)
+                        pos += 5
+                        topology_description: TopologyDescription | None
+                        if size > 127:
+                            topology_description = None
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        global_stores = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_4 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                name_4, pos = long_string(data, pos + 1, size)
-                            node_type_2, size = _read_bB(data, pos)
-                            pos += 2
-                            source_topics_3: tuple[str, ...]
-                            if size == 1:
-                                source_topics_3 = ()
-                            else:
-                                source_topics_3, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
-                            sink_topic_2: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                sink_topic_2 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                sink_topic_2 = None
-                                pos += 1
-                            else:
-                                sink_topic_2, pos = long_string(data, pos + 1, size)
                             size = data[pos]
                             pos += 1
-                            stores_2: tuple[str, ...]
-                            if size == 1:
-                                stores_2 = ()
-                            else:
-                                stores_2, pos = read_compact_strings(data, pos, size)
+                            subtopologies_2: list[TopologyDescriptionSubtopology]
+                            subtopologies_2 = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        subtopology_id_10 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        subtopology_id_10, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    nodes: list[TopologyDescriptionNode]
+                                    nodes = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                name_3 = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                name_3, pos = long_string(data, pos + 1, size)
+                                            node_type, size = _read_bB(data, pos)
+                                            pos += 2
+                                            source_topics_2: tuple[str, ...]
+                                            if size == 1:
+                                                source_topics_2 = ()
+                                            else:
+                                                source_topics_2, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            sink_topic: str | None
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                sink_topic = data[pos + 1:end].decode()
+                                                pos = end
+                                            elif size == 0:
+                                                sink_topic = None
+                                                pos += 1
+                                            else:
+                                                sink_topic, pos = long_string(data, pos + 1, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            stores: tuple[str, ...]
+                                            if size == 1:
+                                                stores = ()
+                                            else:
+                                                stores, pos = read_compact_strings(data, pos, size)
+                                            size = data[pos]
+                                            pos += 1
+                                            successors: tuple[str, ...]
+                                            if size == 1:
+                                                successors = ()
+                                            else:
+                                                successors, pos = read_compact_strings(data, pos, size)
+                                            tags = data[pos]
+                                            unknown_20: UnknownTags = ()
+                                            if tags:
+                                                unknown_20, pos = read_unknown_tags(data, pos + 1, tags)
+                                                pos -= 1
+                                            pos += 1
+                                            nodes.append(TopologyDescriptionNode(
+                                                name_3, node_type, source_topics_2, sink_topic, stores,
+                                                successors, unknown_20,
+                                            ))
+                                    tags = data[pos]
+                                    unknown_21: UnknownTags = ()
+                                    if tags:
+                                        unknown_21, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    subtopologies_2.append(TopologyDescriptionSubtopology(
+                                        subtopology_id_10, nodes, unknown_21,
+                                    ))
                             size = data[pos]
                             pos += 1
-                            successors_2: tuple[str, ...]
-                            if size == 1:
-                                successors_2 = ()
-                            else:
-                                successors_2, pos = read_compact_strings(data, pos, size)
+                            global_stores: list[TopologyDescriptionGlobalStore]
+                            global_stores = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_4 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_4, pos = long_string(data, pos + 1, size)
+                                    node_type_2, size = _read_bB(data, pos)
+                                    pos += 2
+                                    source_topics_3: tuple[str, ...]
+                                    if size == 1:
+                                        source_topics_3 = ()
+                                    else:
+                                        source_topics_3, pos = read_compact_strings(data, pos, size)
+                                    size = data[pos]
+                                    sink_topic_2: str | None
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        sink_topic_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        sink_topic_2 = None
+                                        pos += 1
+                                    else:
+                                        sink_topic_2, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    stores_2: tuple[str, ...]
+                                    if size == 1:
+                                        stores_2 = ()
+                                    else:
+                                        stores_2, pos = read_compact_strings(data, pos, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    successors_2: tuple[str, ...]
+                                    if size == 1:
+                                        successors_2 = ()
+                                    else:
+                                        successors_2, pos = read_compact_strings(data, pos, size)
+                                    tags = data[pos]
+                                    unknown_22: UnknownTags = ()
+                                    if tags:
+                                        unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    source = TopologyDescriptionNode(
+                                        name_4, node_type_2, source_topics_3, sink_topic_2, stores_2,
+                                        successors_2, unknown_22,
+                                    )
+                                    size = data[pos + 1]
+                                    if 0 < size < 128:
+                                        end = pos + 1 + size
+                                        name_5 = data[pos + 2:end].decode()
+                                        pos = end
+                                    else:
+                                        name_5, pos = long_string(data, pos + 2, size)
+                                    node_type_3, size = _read_bB(data, pos)
+                                    pos += 2
+                                    source_topics_4: tuple[str, ...]
+                                    if size == 1:
+                                        source_topics_4 = ()
+                                    else:
+                                        source_topics_4, pos = read_compact_strings(data, pos, size)
+                                    size = data[pos]
+                                    sink_topic_3: str | None
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        sink_topic_3 = data[pos + 1:end].decode()
+                                        pos = end
+                                    elif size == 0:
+                                        sink_topic_3 = None
+                                        pos += 1
+                                    else:
+                                        sink_topic_3, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    stores_3: tuple[str, ...]
+                                    if size == 1:
+                                        stores_3 = ()
+                                    else:
+                                        stores_3, pos = read_compact_strings(data, pos, size)
+                                    size = data[pos]
+                                    pos += 1
+                                    successors_3: tuple[str, ...]
+                                    if size == 1:
+                                        successors_3 = ()
+                                    else:
+                                        successors_3, pos = read_compact_strings(data, pos, size)
+                                    tags = data[pos]
+                                    unknown_23: UnknownTags = ()
+                                    if tags:
+                                        unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    processor = TopologyDescriptionNode(
+                                        name_5, node_type_3, source_topics_4, sink_topic_3, stores_3,
+                                        successors_3, unknown_23,
+                                    )
+                                    tags = data[pos + 1]
+                                    unknown_24: UnknownTags = ()
+                                    if tags:
+                                        unknown_24, pos = read_unknown_tags(data, pos + 2, tags)
+                                        pos -= 2
+                                    pos += 2
+                                    global_stores.append(TopologyDescriptionGlobalStore(
+                                        source, processor, unknown_24,
+                                    ))
                             tags = data[pos]
-                            unknown_22: UnknownTags = ()
+                            unknown_25: UnknownTags = ()
                             if tags:
-                                unknown_22, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
-                            source = TopologyDescriptionNode(
-                                name_4, node_type_2, source_topics_3, sink_topic_2, stores_2, successors_2,
-                                unknown_22,
-                            )
-                            size = data[pos + 1]
-                            if 0 < size < 128:
-                                end = pos + 1 + size
-                                name_5 = data[pos + 2:end].decode()
-                                pos = end
-                            else:
-                                name_5, pos = long_string(data, pos + 2, size)
-                            node_type_3, size = _read_bB(data, pos)
-                            pos += 2
-                            source_topics_4: tuple[str, ...]
-                            if size == 1:
-                                source_topics_4 = ()
-                            else:
-                                source_topics_4, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
-                            sink_topic_3: str | None
-                            if 0 < size < 128:
-                                end = pos + size
-                                sink_topic_3 = data[pos + 1:end].decode()
-                                pos = end
-                            elif size == 0:
-                                sink_topic_3 = None
-                                pos += 1
-                            else:
-                                sink_topic_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
                             pos += 1
-                            stores_3: tuple[str, ...]
-                            if size == 1:
-                                stores_3 = ()
-                            else:
-                                stores_3, pos = read_compact_strings(data, pos, size)
-                            size = data[pos]
-                            pos += 1
-                            successors_3: tuple[str, ...]
-                            if size == 1:
-                                successors_3 = ()
-                            else:
-                                successors_3, pos = read_compact_strings(data, pos, size)
-                            tags = data[pos]
-                            unknown_23: UnknownTags = ()
-                            if tags:
-                                unknown_23, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            processor = TopologyDescriptionNode(
-                                name_5, node_type_3, source_topics_4, sink_topic_3, stores_3, successors_3,
-                                unknown_23,
+                            topology_description = TopologyDescription(
+                                subtopologies_2, global_stores, unknown_25,
                             )
-                            tags = data[pos + 1]
-                            unknown_24: UnknownTags = ()
-                            if tags:
-                                unknown_24, pos = read_unknown_tags(data, pos + 2, tags)
-                                pos -= 2
+                        topology_description_status, size = _read_bB(data, pos)
+                        assignor_name: str | None
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            assignor_name = data[pos + 2:end].decode()
+                            pos = end
+                        elif size == 0:
+                            assignor_name = None
                             pos += 2
-                            global_stores.append(TopologyDescriptionGlobalStore(
-                                source, processor, unknown_24,
-                            ))
+                        else:
+                            assignor_name, pos = long_string(data, pos + 2, size)
                         tags = data[pos]
-                        unknown_25: UnknownTags = ()
+                        unknown_26: UnknownTags = ()
                         if tags:
-                            unknown_25, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_26, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topology_description = TopologyDescription(subtopologies_2, global_stores, unknown_25)
-                    topology_description_status, size = _read_bB(data, pos)
-                    assignor_name: str | None
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        assignor_name = data[pos + 2:end].decode()
-                        pos = end
-                    elif size == 0:
-                        assignor_name = None
-                        pos += 2
-                    else:
-                        assignor_name, pos = long_string(data, pos + 2, size)
-                    tags = data[pos]
-                    unknown_26: UnknownTags = ()
-                    if tags:
-                        unknown_26, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    groups.append(DescribedGroup(
-                        error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
-                        topology, members, authorized_operations, topology_description,
-                        topology_description_status, assignor_name, unknown_26,
-                    ))
+                        groups.append(DescribedGroup(
+                            error_code, error_message, group_id, group_state, group_epoch, assignment_epoch,
+                            topology, members, authorized_operations, topology_description,
+                            topology_description_status, assignor_name, unknown_26,
+                        ))
                 tags = data[pos]
                 unknown_27: UnknownTags = ()
                 if tags:
@@ -1257,598 +1303,643 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 groups_2: list[DescribedGroup]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 groups_2 = []
-                for _ in rounds:
-                    error_code_2, size = _read_hB(data, pos)
-                    error_message_2: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_2 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_2 = None
-                        pos += 3
-                    else:
-                        error_message_2, pos = long_string(data, pos + 3, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_id_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        group_state_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        group_state_2, pos = long_string(data, pos + 1, size)
-                    group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
-                    pos += 9
-                    topology_2: Topology | None
-                    if size > 127:
-                        topology_2 = None
-                    else:
-                        epoch_2, size = _read_iB(data, pos)
-                        pos += 5
-                        subtopologies_3: list[Subtopology] | None
-                        if size == 0:
-                            subtopologies_3 = None
-                        else:
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            subtopologies_3 = []
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    subtopology_id_11 = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    subtopology_id_11, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                pos += 1
-                                source_topics_5: tuple[str, ...]
-                                if size == 1:
-                                    source_topics_5 = ()
-                                else:
-                                    source_topics_5, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                pos += 1
-                                repartition_sink_topics_2: tuple[str, ...]
-                                if size == 1:
-                                    repartition_sink_topics_2 = ()
-                                else:
-                                    repartition_sink_topics_2, pos = read_compact_strings(data, pos, size)
-                                size = data[pos]
-                                pos += 1
-                                state_changelog_topics_2: list[TopicInfo]
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                state_changelog_topics_2 = []
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_6 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_6, pos = long_string(data, pos + 1, size)
-                                    partitions_9, replication_factor_3, size = _read_ihB(data, pos)
-                                    pos += 7
-                                    topic_configs_3: list[KeyValue]
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    topic_configs_3 = []
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_4 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            key_4, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_4 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            value_4, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
-                                        unknown_28: UnknownTags = ()
-                                        if tags:
-                                            unknown_28, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs_3.append(KeyValue(key_4, value_4, unknown_28))
-                                    tags = data[pos]
-                                    unknown_29: UnknownTags = ()
-                                    if tags:
-                                        unknown_29, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    state_changelog_topics_2.append(TopicInfo(
-                                        name_6, partitions_9, replication_factor_3, topic_configs_3,
-                                        unknown_29,
-                                    ))
-                                size = data[pos]
-                                pos += 1
-                                repartition_source_topics_2: list[TopicInfo]
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
-                                repartition_source_topics_2 = []
-                                for _ in rounds:
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        name_7 = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        name_7, pos = long_string(data, pos + 1, size)
-                                    partitions_10, replication_factor_4, size = _read_ihB(data, pos)
-                                    pos += 7
-                                    topic_configs_4: list[KeyValue]
-                                    if 0 < size < 128:
-                                        rounds = ROUNDS[size]
-                                    else:
-                                        rounds, pos = long_rounds(data, pos, size)
-                                    topic_configs_4 = []
-                                    for _ in rounds:
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            key_5 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            key_5, pos = long_string(data, pos + 1, size)
-                                        size = data[pos]
-                                        if 0 < size < 128:
-                                            end = pos + size
-                                            value_5 = data[pos + 1:end].decode()
-                                            pos = end
-                                        else:
-                                            value_5, pos = long_string(data, pos + 1, size)
-                                        tags = data[pos]
-                                        unknown_30: UnknownTags = ()
-                                        if tags:
-                                            unknown_30, pos = read_unknown_tags(data, pos + 1, tags)
-                                            pos -= 1
-                                        pos += 1
-                                        topic_configs_4.append(KeyValue(key_5, value_5, unknown_30))
-                                    tags = data[pos]
-                                    unknown_31: UnknownTags = ()
-                                    if tags:
-                                        unknown_31, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    repartition_source_topics_2.append(TopicInfo(
-                                        name_7, partitions_10, replication_factor_4, topic_configs_4,
-                                        unknown_31,
-                                    ))
-                                tags = data[pos]
-                                unknown_32: UnknownTags = ()
-                                if tags:
-                                    unknown_32, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                subtopologies_3.append(Subtopology(
-                                    subtopology_id_11, source_topics_5, repartition_sink_topics_2,
-                                    state_changelog_topics_2, repartition_source_topics_2, unknown_32,
-                                ))
-                        tags = data[pos]
-                        unknown_33: UnknownTags = ()
-                        if tags:
-                            unknown_33, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topology_2 = Topology(epoch_2, subtopologies_3, unknown_33)
-                    size = data[pos]
-                    pos += 1
-                    members_2: list[Member]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    members_2 = []
                     for _ in rounds:
-                        size = data[pos]
+                        error_code_2, size = _read_hB(data, pos)
+                        error_message_2: str | None
                         if 0 < size < 128:
-                            end = pos + size
-                            member_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            member_id_2, pos = long_string(data, pos + 1, size)
-                        member_epoch_2, size = _read_iB(data, pos)
-                        instance_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            instance_id_2 = data[pos + 5:end].decode()
+                            end = pos + 2 + size
+                            error_message_2 = data[pos + 3:end].decode()
                             pos = end
                         elif size == 0:
-                            instance_id_2 = None
-                            pos += 5
-                        else:
-                            instance_id_2, pos = long_string(data, pos + 5, size)
-                        size = data[pos]
-                        rack_id_2: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            rack_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            rack_id_2 = None
-                            pos += 1
-                        else:
-                            rack_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_id_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            client_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            client_host_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            client_host_2, pos = long_string(data, pos + 1, size)
-                        topology_epoch_2, size = _read_iB(data, pos)
-                        if 0 < size < 128:
-                            end = pos + 4 + size
-                            process_id_2 = data[pos + 5:end].decode()
-                            pos = end
-                        else:
-                            process_id_2, pos = long_string(data, pos + 5, size)
-                        size = data[pos]
-                        pos += 1
-                        user_endpoint_2: Endpoint | None
-                        if size > 127:
-                            user_endpoint_2 = None
-                        else:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                host_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                host_2, pos = long_string(data, pos + 1, size)
-                            port_2, tags = _read_HB(data, pos)
-                            unknown_34: UnknownTags = ()
-                            if tags:
-                                unknown_34, pos = read_unknown_tags(data, pos + 3, tags)
-                                pos -= 3
+                            error_message_2 = None
                             pos += 3
-                            user_endpoint_2 = Endpoint(host_2, port_2, unknown_34)
-                        size = data[pos]
-                        pos += 1
-                        client_tags_2: list[KeyValue]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        client_tags_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                key_6 = data[pos + 1:end].decode()
-                                pos = end
+                            error_message_2, pos = long_string(data, pos + 3, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            group_state_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            group_state_2, pos = long_string(data, pos + 1, size)
+                        group_epoch_2, assignment_epoch_2, size = _read_iiB(data, pos)
+                        pos += 9
+                        topology_2: Topology | None
+                        if size > 127:
+                            topology_2 = None
+                        else:
+                            epoch_2, size = _read_iB(data, pos)
+                            pos += 5
+                            subtopologies_3: list[Subtopology] | None
+                            if size == 0:
+                                subtopologies_3 = None
                             else:
-                                key_6, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_6 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                value_6, pos = long_string(data, pos + 1, size)
+                                subtopologies_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_11 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_11, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        source_topics_5: tuple[str, ...]
+                                        if size == 1:
+                                            source_topics_5 = ()
+                                        else:
+                                            source_topics_5, pos = read_compact_strings(data, pos, size)
+                                        size = data[pos]
+                                        pos += 1
+                                        repartition_sink_topics_2: tuple[str, ...]
+                                        if size == 1:
+                                            repartition_sink_topics_2 = ()
+                                        else:
+                                            repartition_sink_topics_2, pos = read_compact_strings(
+                                                data, pos, size,
+                                            )
+                                        size = data[pos]
+                                        pos += 1
+                                        state_changelog_topics_2: list[TopicInfo]
+                                        state_changelog_topics_2 = []
+                                        if size != 1:
+                                            if 0 < size < 128:
+                                                rounds = ROUNDS[size]
+                                            else:
+                                                rounds, pos = long_rounds(data, pos, size)
+                                            for _ in rounds:
+                                                size = data[pos]
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    name_6 = data[pos + 1:end].decode()
+                                                    pos = end
+                                                else:
+                                                    name_6, pos = long_string(data, pos + 1, size)
+                                                partitions_9, replication_factor_3, size = _read_ihB(
+                                                    data, pos,
+                                                )
+                                                pos += 7
+                                                topic_configs_3: list[KeyValue]
+                                                topic_configs_3 = []
+                                                if size != 1:
+                                                    if 0 < size < 128:
+                                                        rounds = ROUNDS[size]
+                                                    else:
+                                                        rounds, pos = long_rounds(data, pos, size)
+                                                    for _ in rounds:
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            key_4 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            key_4, pos = long_string(data, pos + 1, size)
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            value_4 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            value_4, pos = long_string(data, pos + 1, size)
+                                                        tags = data[pos]
+                                                        unknown_28: UnknownTags = ()
+                                                        if tags:
+                                                            unknown_28, pos = read_unknown_tags(
+                                                                data, pos + 1, tags,
+                                                            )
+                                                            pos -= 1
+                                                        pos += 1
+                                                        topic_configs_3.append(KeyValue(
+                                                            key_4, value_4, unknown_28,
+                                                        ))
+                                                tags = data[pos]
+                                                unknown_29: UnknownTags = ()
+                                                if tags:
+                                                    unknown_29, pos = read_unknown_tags(data, pos + 1, tags)
+                                                    pos -= 1
+                                                pos += 1
+                                                state_changelog_topics_2.append(TopicInfo(
+                                                    name_6, partitions_9, replication_factor_3,
+                                                    topic_configs_3, unknown_29,
+                                                ))
+                                        size = data[pos]
+                                        pos += 1
+                                        repartition_source_topics_2: list[TopicInfo]
+                                        repartition_source_topics_2 = []
+                                        if size != 1:
+                                            if 0 < size < 128:
+                                                rounds = ROUNDS[size]
+                                            else:
+                                                rounds, pos = long_rounds(data, pos, size)
+                                            for _ in rounds:
+                                                size = data[pos]
+                                                if 0 < size < 128:
+                                                    end = pos + size
+                                                    name_7 = data[pos + 1:end].decode()
+                                                    pos = end
+                                                else:
+                                                    name_7, pos = long_string(data, pos + 1, size)
+                                                partitions_10, replication_factor_4, size = _read_ihB(
+                                                    data, pos,
+                                                )
+                                                pos += 7
+                                                topic_configs_4: list[KeyValue]
+                                                topic_configs_4 = []
+                                                if size != 1:
+                                                    if 0 < size < 128:
+                                                        rounds = ROUNDS[size]
+                                                    else:
+                                                        rounds, pos = long_rounds(data, pos, size)
+                                                    for _ in rounds:
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            key_5 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            key_5, pos = long_string(data, pos + 1, size)
+                                                        size = data[pos]
+                                                        if 0 < size < 128:
+                                                            end = pos + size
+                                                            value_5 = data[pos + 1:end].decode()
+                                                            pos = end
+                                                        else:
+                                                            value_5, pos = long_string(data, pos + 1, size)
+                                                        tags = data[pos]
+                                                        unknown_30: UnknownTags = ()
+                                                        if tags:
+                                                            unknown_30, pos = read_unknown_tags(
+                                                                data, pos + 1, tags,
+                                                            )
+                                                            pos -= 1
+                                                        pos += 1
+                                                        topic_configs_4.append(KeyValue(
+                                                            key_5, value_5, unknown_30,
+                                                        ))
+                                                tags = data[pos]
+                                                unknown_31: UnknownTags = ()
+                                                if tags:
+                                                    unknown_31, pos = read_unknown_tags(data, pos + 1, tags)
+                                                    pos -= 1
+                                                pos += 1
+                                                repartition_source_topics_2.append(TopicInfo(
+                                                    name_7, partitions_10, replication_factor_4,
+                                                    topic_configs_4, unknown_31,
+                                                ))
+                                        tags = data[pos]
+                                        unknown_32: UnknownTags = ()
+                                        if tags:
+                                            unknown_32, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        subtopologies_3.append(Subtopology(
+                                            subtopology_id_11, source_topics_5, repartition_sink_topics_2,
+                                            state_changelog_topics_2, repartition_source_topics_2, unknown_32,
+                                        ))
                             tags = data[pos]
-                            unknown_35: UnknownTags = ()
+                            unknown_33: UnknownTags = ()
                             if tags:
-                                unknown_35, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_33, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            client_tags_2.append(KeyValue(key_6, value_6, unknown_35))
+                            topology_2 = Topology(epoch_2, subtopologies_3, unknown_33)
                         size = data[pos]
                         pos += 1
-                        task_offsets_2: list[TaskOffset]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        task_offsets_2 = []
-                        for _ in rounds:
-                            size = data[pos]
+                        members_2: list[Member]
+                        members_2 = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_12 = data[pos + 1:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                subtopology_id_12, pos = long_string(data, pos + 1, size)
-                            partition_3, offset_3, tags = _read_iqB(data, pos)
-                            unknown_36: UnknownTags = ()
-                            if tags:
-                                unknown_36, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            task_offsets_2.append(TaskOffset(
-                                subtopology_id_12, partition_3, offset_3, unknown_36,
-                            ))
-                        size = data[pos]
-                        pos += 1
-                        task_end_offsets_2: list[TaskOffset]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        task_end_offsets_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_13 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_13, pos = long_string(data, pos + 1, size)
-                            partition_4, offset_4, tags = _read_iqB(data, pos)
-                            unknown_37: UnknownTags = ()
-                            if tags:
-                                unknown_37, pos = read_unknown_tags(data, pos + 13, tags)
-                                pos -= 13
-                            pos += 13
-                            task_end_offsets_2.append(TaskOffset(
-                                subtopology_id_13, partition_4, offset_4, unknown_37,
-                            ))
-                        size = data[pos]
-                        pos += 1
-                        active_tasks_3: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        active_tasks_3 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_14 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_14, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_11: tuple[int, ...]
-                            if size == 1:
-                                partitions_11 = ()
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    member_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    member_id_2, pos = long_string(data, pos + 1, size)
+                                member_epoch_2, size = _read_iB(data, pos)
+                                instance_id_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    instance_id_2 = data[pos + 5:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    instance_id_2 = None
+                                    pos += 5
+                                else:
+                                    instance_id_2, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
+                                rack_id_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    rack_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    rack_id_2 = None
+                                    pos += 1
+                                else:
+                                    rack_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_id_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_id_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    client_host_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    client_host_2, pos = long_string(data, pos + 1, size)
+                                topology_epoch_2, size = _read_iB(data, pos)
+                                if 0 < size < 128:
+                                    end = pos + 4 + size
+                                    process_id_2 = data[pos + 5:end].decode()
+                                    pos = end
+                                else:
+                                    process_id_2, pos = long_string(data, pos + 5, size)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_11 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_11, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_38: UnknownTags = ()
-                            if tags:
-                                unknown_38, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            active_tasks_3.append(TaskIds(subtopology_id_14, partitions_11, unknown_38))
-                        size = data[pos]
-                        pos += 1
-                        standby_tasks_3: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_tasks_3 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_15 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_15, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_12: tuple[int, ...]
-                            if size == 1:
-                                partitions_12 = ()
+                                user_endpoint_2: Endpoint | None
+                                if size > 127:
+                                    user_endpoint_2 = None
+                                else:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        host_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        host_2, pos = long_string(data, pos + 1, size)
+                                    port_2, tags = _read_HB(data, pos)
+                                    unknown_34: UnknownTags = ()
+                                    if tags:
+                                        unknown_34, pos = read_unknown_tags(data, pos + 3, tags)
+                                        pos -= 3
+                                    pos += 3
+                                    user_endpoint_2 = Endpoint(host_2, port_2, unknown_34)
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_12 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_12, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_39: UnknownTags = ()
-                            if tags:
-                                unknown_39, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_tasks_3.append(TaskIds(subtopology_id_15, partitions_12, unknown_39))
-                        size = data[pos]
-                        pos += 1
-                        warmup_tasks_3: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        warmup_tasks_3 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_16 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_16, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_13: tuple[int, ...]
-                            if size == 1:
-                                partitions_13 = ()
+                                client_tags_2: list[KeyValue]
+                                client_tags_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_6 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_6, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_6 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_6, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_35: UnknownTags = ()
+                                        if tags:
+                                            unknown_35, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        client_tags_2.append(KeyValue(key_6, value_6, unknown_35))
+                                size = data[pos]
                                 pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_13 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_13, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_40: UnknownTags = ()
-                            if tags:
-                                unknown_40, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            warmup_tasks_3.append(TaskIds(subtopology_id_16, partitions_13, unknown_40))
-                        tags = data[pos]
-                        unknown_41: UnknownTags = ()
+                                task_offsets_2: list[TaskOffset]
+                                task_offsets_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_12 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_12, pos = long_string(data, pos + 1, size)
+                                        partition_3, offset_3, tags = _read_iqB(data, pos)
+                                        unknown_36: UnknownTags = ()
+                                        if tags:
+                                            unknown_36, pos = read_unknown_tags(data, pos + 13, tags)
+                                            pos -= 13
+                                        pos += 13
+                                        task_offsets_2.append(TaskOffset(
+                                            subtopology_id_12, partition_3, offset_3, unknown_36,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                task_end_offsets_2: list[TaskOffset]
+                                task_end_offsets_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_13 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_13, pos = long_string(data, pos + 1, size)
+                                        partition_4, offset_4, tags = _read_iqB(data, pos)
+                                        unknown_37: UnknownTags = ()
+                                        if tags:
+                                            unknown_37, pos = read_unknown_tags(data, pos + 13, tags)
+                                            pos -= 13
+                                        pos += 13
+                                        task_end_offsets_2.append(TaskOffset(
+                                            subtopology_id_13, partition_4, offset_4, unknown_37,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                active_tasks_3: list[TaskIds]
+                                active_tasks_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_14 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_14, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_11: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_11 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_11 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_11, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_38: UnknownTags = ()
+                                        if tags:
+                                            unknown_38, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        active_tasks_3.append(TaskIds(
+                                            subtopology_id_14, partitions_11, unknown_38,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                standby_tasks_3: list[TaskIds]
+                                standby_tasks_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_15 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_15, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_12: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_12 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_12 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_12, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_39: UnknownTags = ()
+                                        if tags:
+                                            unknown_39, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        standby_tasks_3.append(TaskIds(
+                                            subtopology_id_15, partitions_12, unknown_39,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                warmup_tasks_3: list[TaskIds]
+                                warmup_tasks_3 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_16 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_16, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_13: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_13 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_13 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_13, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_40: UnknownTags = ()
+                                        if tags:
+                                            unknown_40, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        warmup_tasks_3.append(TaskIds(
+                                            subtopology_id_16, partitions_13, unknown_40,
+                                        ))
+                                tags = data[pos]
+                                unknown_41: UnknownTags = ()
+                                if tags:
+                                    unknown_41, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                assignment_2 = Assignment(
+                                    active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41,
+                                )
+                                size = data[pos + 1]
+                                pos += 2
+                                active_tasks_4: list[TaskIds]
+                                active_tasks_4 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_17 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_17, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_14: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_14 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_14 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_14, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_42: UnknownTags = ()
+                                        if tags:
+                                            unknown_42, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        active_tasks_4.append(TaskIds(
+                                            subtopology_id_17, partitions_14, unknown_42,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                standby_tasks_4: list[TaskIds]
+                                standby_tasks_4 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_18 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_18, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_15: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_15 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_15 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_15, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_43: UnknownTags = ()
+                                        if tags:
+                                            unknown_43, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        standby_tasks_4.append(TaskIds(
+                                            subtopology_id_18, partitions_15, unknown_43,
+                                        ))
+                                size = data[pos]
+                                pos += 1
+                                warmup_tasks_4: list[TaskIds]
+                                warmup_tasks_4 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            subtopology_id_19 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            subtopology_id_19, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        partitions_16: tuple[int, ...]
+                                        if size == 1:
+                                            partitions_16 = ()
+                                            pos += 1
+                                        elif 0 < size < SHORT:
+                                            partitions_16 = _read_array_i[size](data, pos + 1)
+                                            pos += 4 * size - 3
+                                        else:
+                                            partitions_16, pos = long_array(data, pos + 1, size, "i")
+                                        tags = data[pos]
+                                        unknown_44: UnknownTags = ()
+                                        if tags:
+                                            unknown_44, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        warmup_tasks_4.append(TaskIds(
+                                            subtopology_id_19, partitions_16, unknown_44,
+                                        ))
+                                tags = data[pos]
+                                unknown_45: UnknownTags = ()
+                                if tags:
+                                    unknown_45, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                target_assignment_2 = Assignment(
+                                    active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45,
+                                )
+                                is_classic_2, tags = _read_tB(data, pos + 1)
+                                unknown_46: UnknownTags = ()
+                                if tags:
+                                    unknown_46, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                members_2.append(Member(
+                                    member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2,
+                                    client_host_2, topology_epoch_2, process_id_2, user_endpoint_2,
+                                    client_tags_2, task_offsets_2, task_end_offsets_2, assignment_2,
+                                    target_assignment_2, is_classic_2, unknown_46,
+                                ))
+                        authorized_operations_2, tags = _read_iB(data, pos)
+                        unknown_47: UnknownTags = ()
                         if tags:
-                            unknown_41, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        assignment_2 = Assignment(active_tasks_3, standby_tasks_3, warmup_tasks_3, unknown_41)
-                        size = data[pos + 1]
-                        pos += 2
-                        active_tasks_4: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        active_tasks_4 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_17 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_17, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_14: tuple[int, ...]
-                            if size == 1:
-                                partitions_14 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_14 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_14, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_42: UnknownTags = ()
-                            if tags:
-                                unknown_42, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            active_tasks_4.append(TaskIds(subtopology_id_17, partitions_14, unknown_42))
-                        size = data[pos]
-                        pos += 1
-                        standby_tasks_4: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_tasks_4 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_18 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_18, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_15: tuple[int, ...]
-                            if size == 1:
-                                partitions_15 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_15 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_15, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_43: UnknownTags = ()
-                            if tags:
-                                unknown_43, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_tasks_4.append(TaskIds(subtopology_id_18, partitions_15, unknown_43))
-                        size = data[pos]
-                        pos += 1
-                        warmup_tasks_4: list[TaskIds]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        warmup_tasks_4 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                subtopology_id_19 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                subtopology_id_19, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_16: tuple[int, ...]
-                            if size == 1:
-                                partitions_16 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_16 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_16, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_44: UnknownTags = ()
-                            if tags:
-                                unknown_44, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            warmup_tasks_4.append(TaskIds(subtopology_id_19, partitions_16, unknown_44))
-                        tags = data[pos]
-                        unknown_45: UnknownTags = ()
-                        if tags:
-                            unknown_45, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        target_assignment_2 = Assignment(
-                            active_tasks_4, standby_tasks_4, warmup_tasks_4, unknown_45,
-                        )
-                        is_classic_2, tags = _read_tB(data, pos + 1)
-                        unknown_46: UnknownTags = ()
-                        if tags:
-                            unknown_46, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        members_2.append(Member(
-                            member_id_2, member_epoch_2, instance_id_2, rack_id_2, client_id_2, client_host_2,
-                            topology_epoch_2, process_id_2, user_endpoint_2, client_tags_2, task_offsets_2,
-                            task_end_offsets_2, assignment_2, target_assignment_2, is_classic_2, unknown_46,
+                            unknown_47, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        groups_2.append(DescribedGroup(
+                            error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
+                            assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None,
+                            unknown_47,
                         ))
-                    authorized_operations_2, tags = _read_iB(data, pos)
-                    unknown_47: UnknownTags = ()
-                    if tags:
-                        unknown_47, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    groups_2.append(DescribedGroup(
-                        error_code_2, error_message_2, group_id_2, group_state_2, group_epoch_2,
-                        assignment_epoch_2, topology_2, members_2, authorized_operations_2, None, 0, None,
-                        unknown_47,
-                    ))
                 tags = data[pos]
                 unknown_48: UnknownTags = ()
                 if tags:

@@ -352,208 +352,219 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     epoch, size = _read_iB(data, pos)
                     pos += 5
                     subtopologies: list[Subtopology]
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     subtopologies = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        source_topics: tuple[str, ...]
-                        if size == 1:
-                            source_topics = ()
-                        else:
-                            source_topics, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        pos += 1
-                        source_topic_regex: tuple[str, ...]
-                        if size == 1:
-                            source_topic_regex = ()
-                        else:
-                            source_topic_regex, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        pos += 1
-                        state_changelog_topics: list[TopicInfo]
+                    if size != 1:
                         if 0 < size < 128:
                             rounds = ROUNDS[size]
                         else:
                             rounds, pos = long_rounds(data, pos, size)
-                        state_changelog_topics = []
                         for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
-                                name = data[pos + 1:end].decode()
+                                subtopology_id = data[pos + 1:end].decode()
                                 pos = end
                             else:
-                                name, pos = long_string(data, pos + 1, size)
-                            partitions, replication_factor, size = _read_ihB(data, pos)
-                            pos += 7
-                            topic_configs: list[KeyValue]
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
+                                subtopology_id, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            pos += 1
+                            source_topics: tuple[str, ...]
+                            if size == 1:
+                                source_topics = ()
                             else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            topic_configs = []
-                            for _ in rounds:
-                                size = data[pos]
+                                source_topics, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            pos += 1
+                            source_topic_regex: tuple[str, ...]
+                            if size == 1:
+                                source_topic_regex = ()
+                            else:
+                                source_topic_regex, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            pos += 1
+                            state_changelog_topics: list[TopicInfo]
+                            state_changelog_topics = []
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + size
-                                    key = data[pos + 1:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    key, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name, pos = long_string(data, pos + 1, size)
+                                    partitions, replication_factor, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs: list[KeyValue]
+                                    topic_configs = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                key = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                key, pos = long_string(data, pos + 1, size)
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                value = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                value, pos = long_string(data, pos + 1, size)
+                                            tags = data[pos]
+                                            unknown: UnknownTags = ()
+                                            if tags:
+                                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                                pos -= 1
+                                            pos += 1
+                                            topic_configs.append(KeyValue(key, value, unknown))
+                                    tags = data[pos]
+                                    unknown_2: UnknownTags = ()
+                                    if tags:
+                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    state_changelog_topics.append(TopicInfo(
+                                        name, partitions, replication_factor, topic_configs, unknown_2,
+                                    ))
+                            size = data[pos]
+                            pos += 1
+                            repartition_sink_topics: tuple[str, ...]
+                            if size == 1:
+                                repartition_sink_topics = ()
+                            else:
+                                repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                            size = data[pos]
+                            pos += 1
+                            repartition_source_topics: list[TopicInfo]
+                            repartition_source_topics = []
+                            if size != 1:
                                 if 0 < size < 128:
-                                    end = pos + size
-                                    value = data[pos + 1:end].decode()
-                                    pos = end
+                                    rounds = ROUNDS[size]
                                 else:
-                                    value, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
-                                unknown: UnknownTags = ()
-                                if tags:
-                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topic_configs.append(KeyValue(key, value, unknown))
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        name_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        name_2, pos = long_string(data, pos + 1, size)
+                                    partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                                    pos += 7
+                                    topic_configs_2: list[KeyValue]
+                                    topic_configs_2 = []
+                                    if size != 1:
+                                        if 0 < size < 128:
+                                            rounds = ROUNDS[size]
+                                        else:
+                                            rounds, pos = long_rounds(data, pos, size)
+                                        for _ in rounds:
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                key_2 = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                key_2, pos = long_string(data, pos + 1, size)
+                                            size = data[pos]
+                                            if 0 < size < 128:
+                                                end = pos + size
+                                                value_2 = data[pos + 1:end].decode()
+                                                pos = end
+                                            else:
+                                                value_2, pos = long_string(data, pos + 1, size)
+                                            tags = data[pos]
+                                            unknown_3: UnknownTags = ()
+                                            if tags:
+                                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                                pos -= 1
+                                            pos += 1
+                                            topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
+                                    tags = data[pos]
+                                    unknown_4: UnknownTags = ()
+                                    if tags:
+                                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    repartition_source_topics.append(TopicInfo(
+                                        name_2, partitions_2, replication_factor_2, topic_configs_2,
+                                        unknown_4,
+                                    ))
+                            size = data[pos]
+                            pos += 1
+                            copartition_groups: list[CopartitionGroup]
+                            copartition_groups = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    source_topics_2: tuple[int, ...]
+                                    if size == 1:
+                                        source_topics_2 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        source_topics_2 = _read_array_h[size](data, pos + 1)
+                                        pos += 2 * size - 1
+                                    else:
+                                        source_topics_2, pos = long_array(data, pos + 1, size, "h")
+                                    size = data[pos]
+                                    source_topic_regex_2: tuple[int, ...]
+                                    if size == 1:
+                                        source_topic_regex_2 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        source_topic_regex_2 = _read_array_h[size](data, pos + 1)
+                                        pos += 2 * size - 1
+                                    else:
+                                        source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
+                                    size = data[pos]
+                                    repartition_source_topics_2: tuple[int, ...]
+                                    if size == 1:
+                                        repartition_source_topics_2 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
+                                        pos += 2 * size - 1
+                                    else:
+                                        repartition_source_topics_2, pos = long_array(
+                                            data, pos + 1, size, "h",
+                                        )
+                                    tags = data[pos]
+                                    unknown_5: UnknownTags = ()
+                                    if tags:
+                                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    copartition_groups.append(CopartitionGroup(
+                                        source_topics_2, source_topic_regex_2, repartition_source_topics_2,
+                                        unknown_5,
+                                    ))
                             tags = data[pos]
-                            unknown_2: UnknownTags = ()
+                            unknown_6: UnknownTags = ()
                             if tags:
-                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            state_changelog_topics.append(TopicInfo(
-                                name, partitions, replication_factor, topic_configs, unknown_2,
+                            subtopologies.append(Subtopology(
+                                subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
+                                repartition_sink_topics, repartition_source_topics, copartition_groups,
+                                unknown_6,
                             ))
-                        size = data[pos]
-                        pos += 1
-                        repartition_sink_topics: tuple[str, ...]
-                        if size == 1:
-                            repartition_sink_topics = ()
-                        else:
-                            repartition_sink_topics, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        pos += 1
-                        repartition_source_topics: list[TopicInfo]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        repartition_source_topics = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                name_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                name_2, pos = long_string(data, pos + 1, size)
-                            partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                            pos += 7
-                            topic_configs_2: list[KeyValue]
-                            if 0 < size < 128:
-                                rounds = ROUNDS[size]
-                            else:
-                                rounds, pos = long_rounds(data, pos, size)
-                            topic_configs_2 = []
-                            for _ in rounds:
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    key_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    key_2, pos = long_string(data, pos + 1, size)
-                                size = data[pos]
-                                if 0 < size < 128:
-                                    end = pos + size
-                                    value_2 = data[pos + 1:end].decode()
-                                    pos = end
-                                else:
-                                    value_2, pos = long_string(data, pos + 1, size)
-                                tags = data[pos]
-                                unknown_3: UnknownTags = ()
-                                if tags:
-                                    unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                    pos -= 1
-                                pos += 1
-                                topic_configs_2.append(KeyValue(key_2, value_2, unknown_3))
-                            tags = data[pos]
-                            unknown_4: UnknownTags = ()
-                            if tags:
-                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            repartition_source_topics.append(TopicInfo(
-                                name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
-                            ))
-                        size = data[pos]
-                        pos += 1
-                        copartition_groups: list[CopartitionGroup]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        copartition_groups = []
-                        for _ in rounds:
-                            size = data[pos]
-                            source_topics_2: tuple[int, ...]
-                            if size == 1:
-                                source_topics_2 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                source_topics_2 = _read_array_h[size](data, pos + 1)
-                                pos += 2 * size - 1
-                            else:
-                                source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                            size = data[pos]
-                            source_topic_regex_2: tuple[int, ...]
-                            if size == 1:
-                                source_topic_regex_2 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                source_topic_regex_2 = _read_array_h[size](data, pos + 1)
-                                pos += 2 * size - 1
-                            else:
-                                source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
-                            size = data[pos]
-                            repartition_source_topics_2: tuple[int, ...]
-                            if size == 1:
-                                repartition_source_topics_2 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
-                                pos += 2 * size - 1
-                            else:
-                                repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                            tags = data[pos]
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            copartition_groups.append(CopartitionGroup(
-                                source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5,
-                            ))
-                        tags = data[pos]
-                        unknown_6: UnknownTags = ()
-                        if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        subtopologies.append(Subtopology(
-                            subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
-                            repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
-                        ))
                     tags = data[pos]
                     unknown_7: UnknownTags = ()
                     if tags:
@@ -567,108 +578,111 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     active_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     active_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_3: tuple[int, ...]
-                        if size == 1:
-                            partitions_3 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_3: tuple[int, ...]
+                            if size == 1:
+                                partitions_3 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_3, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_3, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_8: UnknownTags = ()
-                        if tags:
-                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        active_tasks.append(TaskIds(subtopology_id_2, partitions_3, unknown_8))
+                            active_tasks.append(TaskIds(subtopology_id_2, partitions_3, unknown_8))
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds] | None
                 if size == 0:
                     standby_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     standby_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_3 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_4: tuple[int, ...]
-                        if size == 1:
-                            partitions_4 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_4: tuple[int, ...]
+                            if size == 1:
+                                partitions_4 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_4 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_4, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_9: UnknownTags = ()
+                            if tags:
+                                unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_4 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_4, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_9: UnknownTags = ()
-                        if tags:
-                            unknown_9, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        standby_tasks.append(TaskIds(subtopology_id_3, partitions_4, unknown_9))
+                            standby_tasks.append(TaskIds(subtopology_id_3, partitions_4, unknown_9))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds] | None
                 if size == 0:
                     warmup_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     warmup_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_4 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_4, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_5: tuple[int, ...]
-                        if size == 1:
-                            partitions_5 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_4, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_5: tuple[int, ...]
+                            if size == 1:
+                                partitions_5 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_5 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_5, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_10: UnknownTags = ()
+                            if tags:
+                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_5 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_5, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_10: UnknownTags = ()
-                        if tags:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        warmup_tasks.append(TaskIds(subtopology_id_4, partitions_5, unknown_10))
+                            warmup_tasks.append(TaskIds(subtopology_id_4, partitions_5, unknown_10))
                 size = data[pos]
                 process_id: str | None
                 if 0 < size < 128:
@@ -706,87 +720,90 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 if size == 0:
                     client_tags = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     client_tags = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            key_3 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            key_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            value_3 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            value_3, pos = long_string(data, pos + 1, size)
-                        tags = data[pos]
-                        unknown_12: UnknownTags = ()
-                        if tags:
-                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        client_tags.append(KeyValue(key_3, value_3, unknown_12))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                key_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                key_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                value_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                value_3, pos = long_string(data, pos + 1, size)
+                            tags = data[pos]
+                            unknown_12: UnknownTags = ()
+                            if tags:
+                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            client_tags.append(KeyValue(key_3, value_3, unknown_12))
                 size = data[pos]
                 pos += 1
                 task_offsets: list[TaskOffset] | None
                 if size == 0:
                     task_offsets = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     task_offsets = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_5 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_5, pos = long_string(data, pos + 1, size)
-                        partition, offset, tags = _read_iqB(data, pos)
-                        unknown_13: UnknownTags = ()
-                        if tags:
-                            unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
-                            pos -= 13
-                        pos += 13
-                        task_offsets.append(TaskOffset(subtopology_id_5, partition, offset, unknown_13))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_5 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_5, pos = long_string(data, pos + 1, size)
+                            partition, offset, tags = _read_iqB(data, pos)
+                            unknown_13: UnknownTags = ()
+                            if tags:
+                                unknown_13, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_offsets.append(TaskOffset(subtopology_id_5, partition, offset, unknown_13))
                 size = data[pos]
                 pos += 1
                 task_end_offsets: list[TaskOffset] | None
                 if size == 0:
                     task_end_offsets = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     task_end_offsets = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_6 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_6, pos = long_string(data, pos + 1, size)
-                        partition_2, offset_2, tags = _read_iqB(data, pos)
-                        unknown_14: UnknownTags = ()
-                        if tags:
-                            unknown_14, pos = read_unknown_tags(data, pos + 13, tags)
-                            pos -= 13
-                        pos += 13
-                        task_end_offsets.append(TaskOffset(
-                            subtopology_id_6, partition_2, offset_2, unknown_14,
-                        ))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_6 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_6, pos = long_string(data, pos + 1, size)
+                            partition_2, offset_2, tags = _read_iqB(data, pos)
+                            unknown_14: UnknownTags = ()
+                            if tags:
+                                unknown_14, pos = read_unknown_tags(data, pos + 13, tags)
+                                pos -= 13
+                            pos += 13
+                            task_end_offsets.append(TaskOffset(
+                                subtopology_id_6, partition_2, offset_2, unknown_14,
+                            ))
                 shutdown_application, tags = _read_tB(data, pos)
                 unknown_15: UnknownTags = ()
                 if tags:

@@ -245,234 +245,243 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if size == 0:
                     status = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     status = []
-                    for _ in rounds:
-                        status_code, size = _read_bB(data, pos)
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + 1 + size
-                            status_detail = data[pos + 2:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            status_detail, pos = long_string(data, pos + 2, size)
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        status.append(Status(status_code, status_detail, unknown))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            status_code, size = _read_bB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 1 + size
+                                status_detail = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                status_detail, pos = long_string(data, pos + 2, size)
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            status.append(Status(status_code, status_detail, unknown))
                 size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds] | None
                 if size == 0:
                     active_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     active_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions: tuple[int, ...]
-                        if size == 1:
-                            partitions = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions: tuple[int, ...]
+                            if size == 1:
+                                partitions = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_2: UnknownTags = ()
+                            if tags:
+                                unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_2: UnknownTags = ()
-                        if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        active_tasks.append(TaskIds(subtopology_id, partitions, unknown_2))
+                            active_tasks.append(TaskIds(subtopology_id, partitions, unknown_2))
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds] | None
                 if size == 0:
                     standby_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     standby_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_2 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_2: tuple[int, ...]
-                        if size == 1:
-                            partitions_2 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_2 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_2, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_2: tuple[int, ...]
+                            if size == 1:
+                                partitions_2 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_2 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_2, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_3: UnknownTags = ()
+                            if tags:
+                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_3: UnknownTags = ()
-                        if tags:
-                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_3))
+                            standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_3))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds] | None
                 if size == 0:
                     warmup_tasks = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     warmup_tasks = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_3 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_3, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_3: tuple[int, ...]
-                        if size == 1:
-                            partitions_3 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_3 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_3, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_3: tuple[int, ...]
+                            if size == 1:
+                                partitions_3 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_3 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_3, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_4: UnknownTags = ()
+                            if tags:
+                                unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_3 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_3, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_4))
+                            warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_4))
                 topology_description_required, endpoint_information_epoch, size = _read_tiB(data, pos)
                 pos += 6
                 partitions_by_user_endpoint: list[EndpointToPartitions] | None
                 if size == 0:
                     partitions_by_user_endpoint = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     partitions_by_user_endpoint = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
-                        unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        user_endpoint = Endpoint(host, port, unknown_5)
-                        size = data[pos + 3]
-                        pos += 4
-                        active_partitions: list[TopicPartition]
+                    if size != 1:
                         if 0 < size < 128:
                             rounds = ROUNDS[size]
                         else:
                             rounds, pos = long_rounds(data, pos, size)
-                        active_partitions = []
                         for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
-                                topic = data[pos + 1:end].decode()
+                                host = data[pos + 1:end].decode()
                                 pos = end
                             else:
-                                topic, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_4: tuple[int, ...]
-                            if size == 1:
-                                partitions_4 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_4 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_4, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_6: UnknownTags = ()
+                                host, pos = long_string(data, pos + 1, size)
+                            port, tags = _read_HB(data, pos)
+                            unknown_5: UnknownTags = ()
                             if tags:
-                                unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_5, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            user_endpoint = Endpoint(host, port, unknown_5)
+                            size = data[pos + 3]
+                            pos += 4
+                            active_partitions: list[TopicPartition]
+                            active_partitions = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        topic = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        topic, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    partitions_4: tuple[int, ...]
+                                    if size == 1:
+                                        partitions_4 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        partitions_4 = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        partitions_4, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown_6: UnknownTags = ()
+                                    if tags:
+                                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    active_partitions.append(TopicPartition(topic, partitions_4, unknown_6))
+                            size = data[pos]
+                            pos += 1
+                            standby_partitions: list[TopicPartition]
+                            standby_partitions = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        topic_2 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        topic_2, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    partitions_5: tuple[int, ...]
+                                    if size == 1:
+                                        partitions_5 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        partitions_5 = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        partitions_5, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown_7: UnknownTags = ()
+                                    if tags:
+                                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    standby_partitions.append(TopicPartition(
+                                        topic_2, partitions_5, unknown_7,
+                                    ))
+                            tags = data[pos]
+                            unknown_8: UnknownTags = ()
+                            if tags:
+                                unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            active_partitions.append(TopicPartition(topic, partitions_4, unknown_6))
-                        size = data[pos]
-                        pos += 1
-                        standby_partitions: list[TopicPartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_partitions = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                topic_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_5: tuple[int, ...]
-                            if size == 1:
-                                partitions_5 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_5 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_5, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_7: UnknownTags = ()
-                            if tags:
-                                unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_partitions.append(TopicPartition(topic_2, partitions_5, unknown_7))
-                        tags = data[pos]
-                        unknown_8: UnknownTags = ()
-                        if tags:
-                            unknown_8, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions_by_user_endpoint.append(EndpointToPartitions(
-                            user_endpoint, active_partitions, standby_partitions, unknown_8,
-                        ))
+                            partitions_by_user_endpoint.append(EndpointToPartitions(
+                                user_endpoint, active_partitions, standby_partitions, unknown_8,
+                            ))
                 tags = data[pos]
                 unknown_9: UnknownTags = ()
                 if tags:
@@ -512,234 +521,245 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                 if size == 0:
                     status_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     status_2 = []
-                    for _ in rounds:
-                        status_code_2, size = _read_bB(data, pos)
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + 1 + size
-                            status_detail_2 = data[pos + 2:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            status_detail_2, pos = long_string(data, pos + 2, size)
-                        tags = data[pos]
-                        unknown_10: UnknownTags = ()
-                        if tags:
-                            unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        status_2.append(Status(status_code_2, status_detail_2, unknown_10))
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            status_code_2, size = _read_bB(data, pos)
+                            if 0 < size < 128:
+                                end = pos + 1 + size
+                                status_detail_2 = data[pos + 2:end].decode()
+                                pos = end
+                            else:
+                                status_detail_2, pos = long_string(data, pos + 2, size)
+                            tags = data[pos]
+                            unknown_10: UnknownTags = ()
+                            if tags:
+                                unknown_10, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
+                            pos += 1
+                            status_2.append(Status(status_code_2, status_detail_2, unknown_10))
                 size = data[pos]
                 pos += 1
                 active_tasks_2: list[TaskIds] | None
                 if size == 0:
                     active_tasks_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     active_tasks_2 = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_4 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_4, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_6: tuple[int, ...]
-                        if size == 1:
-                            partitions_6 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_4 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_4, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_6: tuple[int, ...]
+                            if size == 1:
+                                partitions_6 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_6 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_6, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_11: UnknownTags = ()
+                            if tags:
+                                unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_6 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_6, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_11: UnknownTags = ()
-                        if tags:
-                            unknown_11, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        active_tasks_2.append(TaskIds(subtopology_id_4, partitions_6, unknown_11))
+                            active_tasks_2.append(TaskIds(subtopology_id_4, partitions_6, unknown_11))
                 size = data[pos]
                 pos += 1
                 standby_tasks_2: list[TaskIds] | None
                 if size == 0:
                     standby_tasks_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     standby_tasks_2 = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_5 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_5, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_7: tuple[int, ...]
-                        if size == 1:
-                            partitions_7 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_5 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_5, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_7: tuple[int, ...]
+                            if size == 1:
+                                partitions_7 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_7 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_7, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_12: UnknownTags = ()
+                            if tags:
+                                unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_7 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_7, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_12: UnknownTags = ()
-                        if tags:
-                            unknown_12, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        standby_tasks_2.append(TaskIds(subtopology_id_5, partitions_7, unknown_12))
+                            standby_tasks_2.append(TaskIds(subtopology_id_5, partitions_7, unknown_12))
                 size = data[pos]
                 pos += 1
                 warmup_tasks_2: list[TaskIds] | None
                 if size == 0:
                     warmup_tasks_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     warmup_tasks_2 = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            subtopology_id_6 = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            subtopology_id_6, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partitions_8: tuple[int, ...]
-                        if size == 1:
-                            partitions_8 = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                subtopology_id_6 = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                subtopology_id_6, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partitions_8: tuple[int, ...]
+                            if size == 1:
+                                partitions_8 = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partitions_8 = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partitions_8, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown_13: UnknownTags = ()
+                            if tags:
+                                unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partitions_8 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partitions_8, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_13: UnknownTags = ()
-                        if tags:
-                            unknown_13, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        warmup_tasks_2.append(TaskIds(subtopology_id_6, partitions_8, unknown_13))
+                            warmup_tasks_2.append(TaskIds(subtopology_id_6, partitions_8, unknown_13))
                 endpoint_information_epoch_2, size = _read_iB(data, pos)
                 pos += 5
                 partitions_by_user_endpoint_2: list[EndpointToPartitions] | None
                 if size == 0:
                     partitions_by_user_endpoint_2 = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     partitions_by_user_endpoint_2 = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host_2, pos = long_string(data, pos + 1, size)
-                        port_2, tags = _read_HB(data, pos)
-                        unknown_14: UnknownTags = ()
-                        if tags:
-                            unknown_14, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        user_endpoint_2 = Endpoint(host_2, port_2, unknown_14)
-                        size = data[pos + 3]
-                        pos += 4
-                        active_partitions_2: list[TopicPartition]
+                    if size != 1:
                         if 0 < size < 128:
                             rounds = ROUNDS[size]
                         else:
                             rounds, pos = long_rounds(data, pos, size)
-                        active_partitions_2 = []
                         for _ in rounds:
                             size = data[pos]
                             if 0 < size < 128:
                                 end = pos + size
-                                topic_3 = data[pos + 1:end].decode()
+                                host_2 = data[pos + 1:end].decode()
                                 pos = end
                             else:
-                                topic_3, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_9: tuple[int, ...]
-                            if size == 1:
-                                partitions_9 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_9 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_9, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_15: UnknownTags = ()
+                                host_2, pos = long_string(data, pos + 1, size)
+                            port_2, tags = _read_HB(data, pos)
+                            unknown_14: UnknownTags = ()
                             if tags:
-                                unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                unknown_14, pos = read_unknown_tags(data, pos + 3, tags)
+                                pos -= 3
+                            user_endpoint_2 = Endpoint(host_2, port_2, unknown_14)
+                            size = data[pos + 3]
+                            pos += 4
+                            active_partitions_2: list[TopicPartition]
+                            active_partitions_2 = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        topic_3 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        topic_3, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    partitions_9: tuple[int, ...]
+                                    if size == 1:
+                                        partitions_9 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        partitions_9 = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        partitions_9, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown_15: UnknownTags = ()
+                                    if tags:
+                                        unknown_15, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    active_partitions_2.append(TopicPartition(
+                                        topic_3, partitions_9, unknown_15,
+                                    ))
+                            size = data[pos]
+                            pos += 1
+                            standby_partitions_2: list[TopicPartition]
+                            standby_partitions_2 = []
+                            if size != 1:
+                                if 0 < size < 128:
+                                    rounds = ROUNDS[size]
+                                else:
+                                    rounds, pos = long_rounds(data, pos, size)
+                                for _ in rounds:
+                                    size = data[pos]
+                                    if 0 < size < 128:
+                                        end = pos + size
+                                        topic_4 = data[pos + 1:end].decode()
+                                        pos = end
+                                    else:
+                                        topic_4, pos = long_string(data, pos + 1, size)
+                                    size = data[pos]
+                                    partitions_10: tuple[int, ...]
+                                    if size == 1:
+                                        partitions_10 = ()
+                                        pos += 1
+                                    elif 0 < size < SHORT:
+                                        partitions_10 = _read_array_i[size](data, pos + 1)
+                                        pos += 4 * size - 3
+                                    else:
+                                        partitions_10, pos = long_array(data, pos + 1, size, "i")
+                                    tags = data[pos]
+                                    unknown_16: UnknownTags = ()
+                                    if tags:
+                                        unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
+                                        pos -= 1
+                                    pos += 1
+                                    standby_partitions_2.append(TopicPartition(
+                                        topic_4, partitions_10, unknown_16,
+                                    ))
+                            tags = data[pos]
+                            unknown_17: UnknownTags = ()
+                            if tags:
+                                unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
                                 pos -= 1
                             pos += 1
-                            active_partitions_2.append(TopicPartition(topic_3, partitions_9, unknown_15))
-                        size = data[pos]
-                        pos += 1
-                        standby_partitions_2: list[TopicPartition]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        standby_partitions_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                topic_4 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                topic_4, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            partitions_10: tuple[int, ...]
-                            if size == 1:
-                                partitions_10 = ()
-                                pos += 1
-                            elif 0 < size < SHORT:
-                                partitions_10 = _read_array_i[size](data, pos + 1)
-                                pos += 4 * size - 3
-                            else:
-                                partitions_10, pos = long_array(data, pos + 1, size, "i")
-                            tags = data[pos]
-                            unknown_16: UnknownTags = ()
-                            if tags:
-                                unknown_16, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            standby_partitions_2.append(TopicPartition(topic_4, partitions_10, unknown_16))
-                        tags = data[pos]
-                        unknown_17: UnknownTags = ()
-                        if tags:
-                            unknown_17, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        partitions_by_user_endpoint_2.append(EndpointToPartitions(
-                            user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17,
-                        ))
+                            partitions_by_user_endpoint_2.append(EndpointToPartitions(
+                                user_endpoint_2, active_partitions_2, standby_partitions_2, unknown_17,
+                            ))
                 tags = data[pos]
                 unknown_18: UnknownTags = ()
                 if tags:

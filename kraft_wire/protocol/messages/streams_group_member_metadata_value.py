@@ -169,33 +169,34 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 client_tags: list[KeyValue]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 client_tags = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        key = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        key, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        value = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        value, pos = long_string(data, pos + 1, size)
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    client_tags.append(KeyValue(key, value, unknown_2))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            key = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            key, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            value = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            value, pos = long_string(data, pos + 1, size)
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        client_tags.append(KeyValue(key, value, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

@@ -115,35 +115,36 @@ class StreamsGroupMetadataValue(Message, gc=False):
                             if size == 0:
                                 last_assignment_configs = None
                             else:
-                                if 0 < size < 128:
-                                    rounds = ROUNDS[size]
-                                else:
-                                    rounds, pos = long_rounds(data, pos, size)
                                 last_assignment_configs = []
-                                for _ in rounds:
-                                    size = data[pos]
+                                if size != 1:
                                     if 0 < size < 128:
-                                        end = pos + size
-                                        key = data[pos + 1:end].decode()
-                                        pos = end
+                                        rounds = ROUNDS[size]
                                     else:
-                                        key, pos = long_string(data, pos + 1, size)
-                                    size = data[pos]
-                                    if 0 < size < 128:
-                                        end = pos + size
-                                        value = data[pos + 1:end].decode()
-                                        pos = end
-                                    else:
-                                        value, pos = long_string(data, pos + 1, size)
-                                    tags = data[pos]
-                                    unknown_2: UnknownTags = ()
-                                    if tags:
-                                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                                        pos -= 1
-                                    pos += 1
-                                    last_assignment_configs.append(LastAssignmentConfig(
-                                        key, value, unknown_2,
-                                    ))
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_2: UnknownTags = ()
+                                        if tags:
+                                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        last_assignment_configs.append(LastAssignmentConfig(
+                                            key, value, unknown_2,
+                                        ))
                         elif tag == 2:
                             stored_description_topology_epoch, = _read_i(data, pos)
                             pos += 4

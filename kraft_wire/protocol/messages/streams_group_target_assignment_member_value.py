@@ -67,102 +67,105 @@ class StreamsGroupTargetAssignmentMemberValue(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 active_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 active_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions: tuple[int, ...]
-                    if size == 1:
-                        partitions = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions: tuple[int, ...]
+                        if size == 1:
+                            partitions = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    active_tasks.append(TaskIds(subtopology_id, partitions, unknown))
+                        active_tasks.append(TaskIds(subtopology_id, partitions, unknown))
                 size = data[pos]
                 pos += 1
                 standby_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 standby_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_2: tuple[int, ...]
-                    if size == 1:
-                        partitions_2 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_2: tuple[int, ...]
+                        if size == 1:
+                            partitions_2 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_2 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_2, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_2 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_2, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_2))
+                        standby_tasks.append(TaskIds(subtopology_id_2, partitions_2, unknown_2))
                 size = data[pos]
                 pos += 1
                 warmup_tasks: list[TaskIds]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 warmup_tasks = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id_3 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        subtopology_id_3, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    partitions_3: tuple[int, ...]
-                    if size == 1:
-                        partitions_3 = ()
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            subtopology_id_3 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            subtopology_id_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        partitions_3: tuple[int, ...]
+                        if size == 1:
+                            partitions_3 = ()
+                            pos += 1
+                        elif 0 < size < SHORT:
+                            partitions_3 = _read_array_i[size](data, pos + 1)
+                            pos += 4 * size - 3
+                        else:
+                            partitions_3, pos = long_array(data, pos + 1, size, "i")
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
                         pos += 1
-                    elif 0 < size < SHORT:
-                        partitions_3 = _read_array_i[size](data, pos + 1)
-                        pos += 4 * size - 3
-                    else:
-                        partitions_3, pos = long_array(data, pos + 1, size, "i")
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_3))
+                        warmup_tasks.append(TaskIds(subtopology_id_3, partitions_3, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

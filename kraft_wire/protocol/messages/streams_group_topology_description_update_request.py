@@ -161,193 +161,198 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                 topology_epoch, size = _read_iB(data, pos)
                 pos += 5
                 subtopologies: list[TopologyDescriptionSubtopology]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 subtopologies = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        subtopology_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    nodes: list[TopologyDescriptionNode]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    nodes = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name = data[pos + 1:end].decode()
+                            subtopology_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        node_type, size = _read_bB(data, pos)
-                        pos += 2
-                        source_topics: tuple[str, ...]
-                        if size == 1:
-                            source_topics = ()
-                        else:
-                            source_topics, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        sink_topic: str | None
-                        if 0 < size < 128:
-                            end = pos + size
-                            sink_topic = data[pos + 1:end].decode()
-                            pos = end
-                        elif size == 0:
-                            sink_topic = None
-                            pos += 1
-                        else:
-                            sink_topic, pos = long_string(data, pos + 1, size)
+                            subtopology_id, pos = long_string(data, pos + 1, size)
                         size = data[pos]
                         pos += 1
-                        stores: tuple[str, ...]
-                        if size == 1:
-                            stores = ()
-                        else:
-                            stores, pos = read_compact_strings(data, pos, size)
-                        size = data[pos]
-                        pos += 1
-                        successors: tuple[str, ...]
-                        if size == 1:
-                            successors = ()
-                        else:
-                            successors, pos = read_compact_strings(data, pos, size)
+                        nodes: list[TopologyDescriptionNode]
+                        nodes = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                node_type, size = _read_bB(data, pos)
+                                pos += 2
+                                source_topics: tuple[str, ...]
+                                if size == 1:
+                                    source_topics = ()
+                                else:
+                                    source_topics, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                sink_topic: str | None
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    sink_topic = data[pos + 1:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    sink_topic = None
+                                    pos += 1
+                                else:
+                                    sink_topic, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                stores: tuple[str, ...]
+                                if size == 1:
+                                    stores = ()
+                                else:
+                                    stores, pos = read_compact_strings(data, pos, size)
+                                size = data[pos]
+                                pos += 1
+                                successors: tuple[str, ...]
+                                if size == 1:
+                                    successors = ()
+                                else:
+                                    successors, pos = read_compact_strings(data, pos, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                nodes.append(TopologyDescriptionNode(
+                                    name, node_type, source_topics, sink_topic, stores, successors, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        nodes.append(TopologyDescriptionNode(
-                            name, node_type, source_topics, sink_topic, stores, successors, unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    subtopologies.append(TopologyDescriptionSubtopology(subtopology_id, nodes, unknown_2))
+                        subtopologies.append(TopologyDescriptionSubtopology(subtopology_id, nodes, unknown_2))
                 size = data[pos]
                 pos += 1
                 global_stores: list[TopologyDescriptionGlobalStore]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 global_stores = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name_2, pos = long_string(data, pos + 1, size)
-                    node_type_2, size = _read_bB(data, pos)
-                    pos += 2
-                    source_topics_2: tuple[str, ...]
-                    if size == 1:
-                        source_topics_2 = ()
-                    else:
-                        source_topics_2, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    sink_topic_2: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        sink_topic_2 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        sink_topic_2 = None
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name_2, pos = long_string(data, pos + 1, size)
+                        node_type_2, size = _read_bB(data, pos)
+                        pos += 2
+                        source_topics_2: tuple[str, ...]
+                        if size == 1:
+                            source_topics_2 = ()
+                        else:
+                            source_topics_2, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        sink_topic_2: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            sink_topic_2 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            sink_topic_2 = None
+                            pos += 1
+                        else:
+                            sink_topic_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
                         pos += 1
-                    else:
-                        sink_topic_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    stores_2: tuple[str, ...]
-                    if size == 1:
-                        stores_2 = ()
-                    else:
-                        stores_2, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    pos += 1
-                    successors_2: tuple[str, ...]
-                    if size == 1:
-                        successors_2 = ()
-                    else:
-                        successors_2, pos = read_compact_strings(data, pos, size)
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    source = TopologyDescriptionNode(
-                        name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2, unknown_3,
-                    )
-                    size = data[pos + 1]
-                    if 0 < size < 128:
-                        end = pos + 1 + size
-                        name_3 = data[pos + 2:end].decode()
-                        pos = end
-                    else:
-                        name_3, pos = long_string(data, pos + 2, size)
-                    node_type_3, size = _read_bB(data, pos)
-                    pos += 2
-                    source_topics_3: tuple[str, ...]
-                    if size == 1:
-                        source_topics_3 = ()
-                    else:
-                        source_topics_3, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    sink_topic_3: str | None
-                    if 0 < size < 128:
-                        end = pos + size
-                        sink_topic_3 = data[pos + 1:end].decode()
-                        pos = end
-                    elif size == 0:
-                        sink_topic_3 = None
+                        stores_2: tuple[str, ...]
+                        if size == 1:
+                            stores_2 = ()
+                        else:
+                            stores_2, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
                         pos += 1
-                    else:
-                        sink_topic_3, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    stores_3: tuple[str, ...]
-                    if size == 1:
-                        stores_3 = ()
-                    else:
-                        stores_3, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    pos += 1
-                    successors_3: tuple[str, ...]
-                    if size == 1:
-                        successors_3 = ()
-                    else:
-                        successors_3, pos = read_compact_strings(data, pos, size)
-                    tags = data[pos]
-                    unknown_4: UnknownTags = ()
-                    if tags:
-                        unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    processor = TopologyDescriptionNode(
-                        name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3, unknown_4,
-                    )
-                    tags = data[pos + 1]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 2, tags)
-                        pos -= 2
-                    pos += 2
-                    global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_5))
+                        successors_2: tuple[str, ...]
+                        if size == 1:
+                            successors_2 = ()
+                        else:
+                            successors_2, pos = read_compact_strings(data, pos, size)
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        source = TopologyDescriptionNode(
+                            name_2, node_type_2, source_topics_2, sink_topic_2, stores_2, successors_2,
+                            unknown_3,
+                        )
+                        size = data[pos + 1]
+                        if 0 < size < 128:
+                            end = pos + 1 + size
+                            name_3 = data[pos + 2:end].decode()
+                            pos = end
+                        else:
+                            name_3, pos = long_string(data, pos + 2, size)
+                        node_type_3, size = _read_bB(data, pos)
+                        pos += 2
+                        source_topics_3: tuple[str, ...]
+                        if size == 1:
+                            source_topics_3 = ()
+                        else:
+                            source_topics_3, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        sink_topic_3: str | None
+                        if 0 < size < 128:
+                            end = pos + size
+                            sink_topic_3 = data[pos + 1:end].decode()
+                            pos = end
+                        elif size == 0:
+                            sink_topic_3 = None
+                            pos += 1
+                        else:
+                            sink_topic_3, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        stores_3: tuple[str, ...]
+                        if size == 1:
+                            stores_3 = ()
+                        else:
+                            stores_3, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        successors_3: tuple[str, ...]
+                        if size == 1:
+                            successors_3 = ()
+                        else:
+                            successors_3, pos = read_compact_strings(data, pos, size)
+                        tags = data[pos]
+                        unknown_4: UnknownTags = ()
+                        if tags:
+                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        processor = TopologyDescriptionNode(
+                            name_3, node_type_3, source_topics_3, sink_topic_3, stores_3, successors_3,
+                            unknown_4,
+                        )
+                        tags = data[pos + 1]
+                        unknown_5: UnknownTags = ()
+                        if tags:
+                            unknown_5, pos = read_unknown_tags(data, pos + 2, tags)
+                            pos -= 2
+                        pos += 2
+                        global_stores.append(TopologyDescriptionGlobalStore(source, processor, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

@@ -164,208 +164,215 @@ class StreamsGroupTopologyValue(Message, gc=False):
                 epoch, size = _read_iB(data, pos)
                 pos += 5
                 subtopologies: list[Subtopology]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 subtopologies = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        subtopology_id = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        subtopology_id, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    source_topics: tuple[str, ...]
-                    if size == 1:
-                        source_topics = ()
-                    else:
-                        source_topics, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    pos += 1
-                    source_topic_regex: tuple[str, ...]
-                    if size == 1:
-                        source_topic_regex = ()
-                    else:
-                        source_topic_regex, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    pos += 1
-                    state_changelog_topics: list[TopicInfo]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    state_changelog_topics = []
                     for _ in rounds:
                         size = data[pos]
                         if 0 < size < 128:
                             end = pos + size
-                            name = data[pos + 1:end].decode()
+                            subtopology_id = data[pos + 1:end].decode()
                             pos = end
                         else:
-                            name, pos = long_string(data, pos + 1, size)
-                        partitions, replication_factor, size = _read_ihB(data, pos)
-                        pos += 7
-                        topic_configs: list[TopicConfig]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
+                            subtopology_id, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        source_topics: tuple[str, ...]
+                        if size == 1:
+                            source_topics = ()
                         else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_configs = []
-                        for _ in rounds:
-                            size = data[pos]
+                            source_topics, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        source_topic_regex: tuple[str, ...]
+                        if size == 1:
+                            source_topic_regex = ()
+                        else:
+                            source_topic_regex, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        state_changelog_topics: list[TopicInfo]
+                        state_changelog_topics = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + size
-                                key = data[pos + 1:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                key, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                partitions, replication_factor, size = _read_ihB(data, pos)
+                                pos += 7
+                                topic_configs: list[TopicConfig]
+                                topic_configs = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs.append(TopicConfig(key, value, unknown))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                state_changelog_topics.append(TopicInfo(
+                                    name, partitions, replication_factor, topic_configs, unknown_2,
+                                ))
+                        size = data[pos]
+                        pos += 1
+                        repartition_sink_topics: tuple[str, ...]
+                        if size == 1:
+                            repartition_sink_topics = ()
+                        else:
+                            repartition_sink_topics, pos = read_compact_strings(data, pos, size)
+                        size = data[pos]
+                        pos += 1
+                        repartition_source_topics: list[TopicInfo]
+                        repartition_source_topics = []
+                        if size != 1:
                             if 0 < size < 128:
-                                end = pos + size
-                                value = data[pos + 1:end].decode()
-                                pos = end
+                                rounds = ROUNDS[size]
                             else:
-                                value, pos = long_string(data, pos + 1, size)
-                            tags = data[pos]
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_configs.append(TopicConfig(key, value, unknown))
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_2, pos = long_string(data, pos + 1, size)
+                                partitions_2, replication_factor_2, size = _read_ihB(data, pos)
+                                pos += 7
+                                topic_configs_2: list[TopicConfig]
+                                topic_configs_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            key_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            key_2, pos = long_string(data, pos + 1, size)
+                                        size = data[pos]
+                                        if 0 < size < 128:
+                                            end = pos + size
+                                            value_2 = data[pos + 1:end].decode()
+                                            pos = end
+                                        else:
+                                            value_2, pos = long_string(data, pos + 1, size)
+                                        tags = data[pos]
+                                        unknown_3: UnknownTags = ()
+                                        if tags:
+                                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                                            pos -= 1
+                                        pos += 1
+                                        topic_configs_2.append(TopicConfig(key_2, value_2, unknown_3))
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                repartition_source_topics.append(TopicInfo(
+                                    name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
+                                ))
+                        size = data[pos]
+                        pos += 1
+                        copartition_groups: list[CopartitionGroup]
+                        copartition_groups = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                source_topics_2: tuple[int, ...]
+                                if size == 1:
+                                    source_topics_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    source_topics_2 = _read_array_h[size](data, pos + 1)
+                                    pos += 2 * size - 1
+                                else:
+                                    source_topics_2, pos = long_array(data, pos + 1, size, "h")
+                                size = data[pos]
+                                source_topic_regex_2: tuple[int, ...]
+                                if size == 1:
+                                    source_topic_regex_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    source_topic_regex_2 = _read_array_h[size](data, pos + 1)
+                                    pos += 2 * size - 1
+                                else:
+                                    source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
+                                size = data[pos]
+                                repartition_source_topics_2: tuple[int, ...]
+                                if size == 1:
+                                    repartition_source_topics_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
+                                    pos += 2 * size - 1
+                                else:
+                                    repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
+                                tags = data[pos]
+                                unknown_5: UnknownTags = ()
+                                if tags:
+                                    unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                copartition_groups.append(CopartitionGroup(
+                                    source_topics_2, source_topic_regex_2, repartition_source_topics_2,
+                                    unknown_5,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_6: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        state_changelog_topics.append(TopicInfo(
-                            name, partitions, replication_factor, topic_configs, unknown_2,
+                        subtopologies.append(Subtopology(
+                            subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
+                            repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
                         ))
-                    size = data[pos]
-                    pos += 1
-                    repartition_sink_topics: tuple[str, ...]
-                    if size == 1:
-                        repartition_sink_topics = ()
-                    else:
-                        repartition_sink_topics, pos = read_compact_strings(data, pos, size)
-                    size = data[pos]
-                    pos += 1
-                    repartition_source_topics: list[TopicInfo]
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    repartition_source_topics = []
-                    for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        partitions_2, replication_factor_2, size = _read_ihB(data, pos)
-                        pos += 7
-                        topic_configs_2: list[TopicConfig]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        topic_configs_2 = []
-                        for _ in rounds:
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                key_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                key_2, pos = long_string(data, pos + 1, size)
-                            size = data[pos]
-                            if 0 < size < 128:
-                                end = pos + size
-                                value_2 = data[pos + 1:end].decode()
-                                pos = end
-                            else:
-                                value_2, pos = long_string(data, pos + 1, size)
-                            tags = data[pos]
-                            unknown_3: UnknownTags = ()
-                            if tags:
-                                unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                                pos -= 1
-                            pos += 1
-                            topic_configs_2.append(TopicConfig(key_2, value_2, unknown_3))
-                        tags = data[pos]
-                        unknown_4: UnknownTags = ()
-                        if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        repartition_source_topics.append(TopicInfo(
-                            name_2, partitions_2, replication_factor_2, topic_configs_2, unknown_4,
-                        ))
-                    size = data[pos]
-                    pos += 1
-                    copartition_groups: list[CopartitionGroup]
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
-                    copartition_groups = []
-                    for _ in rounds:
-                        size = data[pos]
-                        source_topics_2: tuple[int, ...]
-                        if size == 1:
-                            source_topics_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            source_topics_2 = _read_array_h[size](data, pos + 1)
-                            pos += 2 * size - 1
-                        else:
-                            source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                        size = data[pos]
-                        source_topic_regex_2: tuple[int, ...]
-                        if size == 1:
-                            source_topic_regex_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            source_topic_regex_2 = _read_array_h[size](data, pos + 1)
-                            pos += 2 * size - 1
-                        else:
-                            source_topic_regex_2, pos = long_array(data, pos + 1, size, "h")
-                        size = data[pos]
-                        repartition_source_topics_2: tuple[int, ...]
-                        if size == 1:
-                            repartition_source_topics_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            repartition_source_topics_2 = _read_array_h[size](data, pos + 1)
-                            pos += 2 * size - 1
-                        else:
-                            repartition_source_topics_2, pos = long_array(data, pos + 1, size, "h")
-                        tags = data[pos]
-                        unknown_5: UnknownTags = ()
-                        if tags:
-                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        copartition_groups.append(CopartitionGroup(
-                            source_topics_2, source_topic_regex_2, repartition_source_topics_2, unknown_5,
-                        ))
-                    tags = data[pos]
-                    unknown_6: UnknownTags = ()
-                    if tags:
-                        unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    subtopologies.append(Subtopology(
-                        subtopology_id, source_topics, source_topic_regex, state_changelog_topics,
-                        repartition_sink_topics, repartition_source_topics, copartition_groups, unknown_6,
-                    ))
                 tags = data[pos]
                 unknown_7: UnknownTags = ()
                 if tags:

@@ -140,37 +140,38 @@ class SyncGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 assignments: list[SyncGroupRequestAssignment]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 assignments = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    assignment: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        assignment = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    assignments.append(SyncGroupRequestAssignment(member_id_2, assignment, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        assignment: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            assignment = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        assignments.append(SyncGroupRequestAssignment(member_id_2, assignment, unknown))
                 tags = data[pos]
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -209,37 +210,38 @@ class SyncGroupRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 assignments_2: list[SyncGroupRequestAssignment]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 assignments_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        member_id_4 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        member_id_4, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    assignment_2: bytes
-                    if size > 127:
-                        size, pos = long_size(data, pos, size)
-                    if size > 0:
-                        end = pos + size - 1
-                        assignment_2 = data[pos:end]
-                        pos = end
-                    else:
-                        refuse()
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    assignments_2.append(SyncGroupRequestAssignment(member_id_4, assignment_2, unknown_3))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            member_id_4 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            member_id_4, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        assignment_2: bytes
+                        if size > 127:
+                            size, pos = long_size(data, pos, size)
+                        if size > 0:
+                            end = pos + size - 1
+                            assignment_2 = data[pos:end]
+                            pos = end
+                        else:
+                            refuse()
+                        tags = data[pos]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        assignments_2.append(SyncGroupRequestAssignment(member_id_4, assignment_2, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -279,8 +281,8 @@ class SyncGroupRequest(Message, gc=False):
                 size, = _read_i(data, pos)
                 pos += 4
                 assignments_3: list[SyncGroupRequestAssignment]
-                rounds = range(check_count(data, pos, size))
                 assignments_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:

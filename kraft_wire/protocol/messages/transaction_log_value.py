@@ -129,36 +129,37 @@ class TransactionLogValue(Message, gc=False):
                 if size == 0:
                     transaction_partitions = None
                 else:
-                    if 0 < size < 128:
-                        rounds = ROUNDS[size]
-                    else:
-                        rounds, pos = long_rounds(data, pos, size)
                     transaction_partitions = []
-                    for _ in rounds:
-                        size = data[pos]
+                    if size != 1:
                         if 0 < size < 128:
-                            end = pos + size
-                            topic = data[pos + 1:end].decode()
-                            pos = end
+                            rounds = ROUNDS[size]
                         else:
-                            topic, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partition_ids: tuple[int, ...]
-                        if size == 1:
-                            partition_ids = ()
+                            rounds, pos = long_rounds(data, pos, size)
+                        for _ in rounds:
+                            size = data[pos]
+                            if 0 < size < 128:
+                                end = pos + size
+                                topic = data[pos + 1:end].decode()
+                                pos = end
+                            else:
+                                topic, pos = long_string(data, pos + 1, size)
+                            size = data[pos]
+                            partition_ids: tuple[int, ...]
+                            if size == 1:
+                                partition_ids = ()
+                                pos += 1
+                            elif 0 < size < SHORT:
+                                partition_ids = _read_array_i[size](data, pos + 1)
+                                pos += 4 * size - 3
+                            else:
+                                partition_ids, pos = long_array(data, pos + 1, size, "i")
+                            tags = data[pos]
+                            unknown: UnknownTags = ()
+                            if tags:
+                                unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                pos -= 1
                             pos += 1
-                        elif 0 < size < SHORT:
-                            partition_ids = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partition_ids, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
-                        if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        transaction_partitions.append(PartitionsSchema(topic, partition_ids, unknown))
+                            transaction_partitions.append(PartitionsSchema(topic, partition_ids, unknown))
                 transaction_last_update_timestamp_ms, transaction_start_timestamp_ms, tags = _read_qqB(
                     data, pos,
                 )
@@ -219,8 +220,8 @@ class TransactionLogValue(Message, gc=False):
                 if size < 0:
                     transaction_partitions_2 = None
                 else:
-                    rounds = range(check_count(data, pos, size))
                     transaction_partitions_2 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         size, = _read_h(data, pos)
                         if size >= 0:

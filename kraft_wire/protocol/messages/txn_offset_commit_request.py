@@ -162,53 +162,55 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[TxnOffsetCommitRequestTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[TxnOffsetCommitRequestPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
-                            data, pos,
-                        )
-                        committed_metadata: str | None
-                        if 0 < size < 128:
-                            end = pos + 16 + size
-                            committed_metadata = data[pos + 17:end].decode()
-                            pos = end
-                        elif size == 0:
-                            committed_metadata = None
-                            pos += 17
-                        else:
-                            committed_metadata, pos = long_string(data, pos + 17, size)
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[TxnOffsetCommitRequestPartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, committed_offset, committed_leader_epoch, size = _read_iqiB(
+                                    data, pos,
+                                )
+                                committed_metadata: str | None
+                                if 0 < size < 128:
+                                    end = pos + 16 + size
+                                    committed_metadata = data[pos + 17:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    committed_metadata = None
+                                    pos += 17
+                                else:
+                                    committed_metadata, pos = long_string(data, pos + 17, size)
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(TxnOffsetCommitRequestPartition(
+                                    partition_index, committed_offset, committed_leader_epoch,
+                                    committed_metadata, unknown,
+                                ))
                         tags = data[pos]
-                        unknown: UnknownTags = ()
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(TxnOffsetCommitRequestPartition(
-                            partition_index, committed_offset, committed_leader_epoch, committed_metadata,
-                            unknown,
+                        topics.append(TxnOffsetCommitRequestTopic(
+                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TxnOffsetCommitRequestTopic(
-                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -254,58 +256,60 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics_2: list[TxnOffsetCommitRequestTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[TxnOffsetCommitRequestPartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
-                            data, pos,
-                        )
-                        committed_metadata_2: str | None
+                        size = data[pos]
                         if 0 < size < 128:
-                            end = pos + 16 + size
-                            committed_metadata_2 = data[pos + 17:end].decode()
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
                             pos = end
-                        elif size == 0:
-                            committed_metadata_2 = None
-                            pos += 17
                         else:
-                            committed_metadata_2, pos = long_string(data, pos + 17, size)
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[TxnOffsetCommitRequestPartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, committed_offset_2, committed_leader_epoch_2, size = _read_iqiB(
+                                    data, pos,
+                                )
+                                committed_metadata_2: str | None
+                                if 0 < size < 128:
+                                    end = pos + 16 + size
+                                    committed_metadata_2 = data[pos + 17:end].decode()
+                                    pos = end
+                                elif size == 0:
+                                    committed_metadata_2 = None
+                                    pos += 17
+                                else:
+                                    committed_metadata_2, pos = long_string(data, pos + 17, size)
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(TxnOffsetCommitRequestPartition(
+                                    partition_index_2, committed_offset_2, committed_leader_epoch_2,
+                                    committed_metadata_2, unknown_4,
+                                ))
                         tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(TxnOffsetCommitRequestPartition(
-                            partition_index_2, committed_offset_2, committed_leader_epoch_2,
-                            committed_metadata_2, unknown_4,
-                        ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TxnOffsetCommitRequestTopic(name, Uuid.ZERO, partitions_2, unknown_5))
+                        topics_2.append(TxnOffsetCommitRequestTopic(name, Uuid.ZERO, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -333,8 +337,8 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 producer_id_3, producer_epoch_3, size = _read_qhi(data, pos)
                 pos += 14
                 topics_3: list[TxnOffsetCommitRequestTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -346,8 +350,8 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[TxnOffsetCommitRequestPartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, committed_offset_3 = _read_iq(data, pos)
                         pos += 12

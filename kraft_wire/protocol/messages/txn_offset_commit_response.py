@@ -102,39 +102,41 @@ class TxnOffsetCommitResponse(Message, gc=False):
                 throttle_time_ms, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TxnOffsetCommitResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[TxnOffsetCommitResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition_index, error_code, tags = _read_ihB(data, pos)
-                        unknown: UnknownTags = ()
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[TxnOffsetCommitResponsePartition]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index, error_code, tags = _read_ihB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                    pos -= 7
+                                pos += 7
+                                partitions.append(TxnOffsetCommitResponsePartition(
+                                    partition_index, error_code, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                            pos -= 7
-                        pos += 7
-                        partitions.append(TxnOffsetCommitResponsePartition(
-                            partition_index, error_code, unknown,
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TxnOffsetCommitResponseTopic(
+                            '', as_uuid(Uuid, topic_id), partitions, unknown_2,
                         ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TxnOffsetCommitResponseTopic(
-                        '', as_uuid(Uuid, topic_id), partitions, unknown_2,
-                    ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -145,44 +147,48 @@ class TxnOffsetCommitResponse(Message, gc=False):
                 throttle_time_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 topics_2: list[TxnOffsetCommitResponseTopic]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[TxnOffsetCommitResponsePartition]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, error_code_2, tags = _read_ihB(data, pos)
-                        unknown_4: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[TxnOffsetCommitResponsePartition]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, error_code_2, tags = _read_ihB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
+                                    pos -= 7
+                                pos += 7
+                                partitions_2.append(TxnOffsetCommitResponsePartition(
+                                    partition_index_2, error_code_2, unknown_4,
+                                ))
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 7, tags)
-                            pos -= 7
-                        pos += 7
-                        partitions_2.append(TxnOffsetCommitResponsePartition(
-                            partition_index_2, error_code_2, unknown_4,
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TxnOffsetCommitResponseTopic(
+                            name, Uuid.ZERO, partitions_2, unknown_5,
                         ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TxnOffsetCommitResponseTopic(name, Uuid.ZERO, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:
@@ -193,8 +199,8 @@ class TxnOffsetCommitResponse(Message, gc=False):
                 throttle_time_ms_3, size = _read_ii(data, pos)
                 pos += 8
                 topics_3: list[TxnOffsetCommitResponseTopic]
-                rounds = range(check_count(data, pos, size))
                 topics_3 = []
+                rounds = range(check_count(data, pos, size))
                 for _ in rounds:
                     size, = _read_h(data, pos)
                     if size >= 0:
@@ -206,8 +212,8 @@ class TxnOffsetCommitResponse(Message, gc=False):
                     size, = _read_i(data, pos)
                     pos += 4
                     partitions_3: list[TxnOffsetCommitResponsePartition]
-                    rounds = range(check_count(data, pos, size))
                     partitions_3 = []
+                    rounds = range(check_count(data, pos, size))
                     for _ in rounds:
                         partition_index_3, error_code_3 = _read_ih(data, pos)
                         pos += 6

@@ -80,28 +80,29 @@ class UpdateFeaturesRequest(Message, gc=False):
                 timeout_ms, size = _read_iB(data, pos)
                 pos += 5
                 feature_updates: list[FeatureUpdateKey]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 feature_updates = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        feature = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        feature, pos = long_string(data, pos + 1, size)
-                    max_version_level, upgrade_type, tags = _read_hbB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 4, tags)
-                        pos -= 4
-                    pos += 4
-                    feature_updates.append(FeatureUpdateKey(
-                        feature, max_version_level, False, upgrade_type, unknown,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            feature = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            feature, pos = long_string(data, pos + 1, size)
+                        max_version_level, upgrade_type, tags = _read_hbB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 4, tags)
+                            pos -= 4
+                        pos += 4
+                        feature_updates.append(FeatureUpdateKey(
+                            feature, max_version_level, False, upgrade_type, unknown,
+                        ))
                 validate_only, tags = _read_tB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:
@@ -112,28 +113,29 @@ class UpdateFeaturesRequest(Message, gc=False):
                 timeout_ms_2, size = _read_iB(data, pos)
                 pos += 5
                 feature_updates_2: list[FeatureUpdateKey]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 feature_updates_2 = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        feature_2 = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        feature_2, pos = long_string(data, pos + 1, size)
-                    max_version_level_2, allow_downgrade, tags = _read_htB(data, pos)
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 4, tags)
-                        pos -= 4
-                    pos += 4
-                    feature_updates_2.append(FeatureUpdateKey(
-                        feature_2, max_version_level_2, allow_downgrade, 1, unknown_3,
-                    ))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            feature_2 = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            feature_2, pos = long_string(data, pos + 1, size)
+                        max_version_level_2, allow_downgrade, tags = _read_htB(data, pos)
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 4, tags)
+                            pos -= 4
+                        pos += 4
+                        feature_updates_2.append(FeatureUpdateKey(
+                            feature_2, max_version_level_2, allow_downgrade, 1, unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

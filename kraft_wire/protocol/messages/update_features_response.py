@@ -108,37 +108,40 @@ class UpdateFeaturesResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 results: list[UpdatableFeatureResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 results = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        feature = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        feature, pos = long_string(data, pos + 1, size)
-                    error_code_3, size = _read_hB(data, pos)
-                    error_message_3: str | None
-                    if 0 < size < 128:
-                        end = pos + 2 + size
-                        error_message_3 = data[pos + 3:end].decode()
-                        pos = end
-                    elif size == 0:
-                        error_message_3 = None
-                        pos += 3
-                    else:
-                        error_message_3, pos = long_string(data, pos + 3, size)
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    results.append(UpdatableFeatureResult(feature, error_code_3, error_message_3, unknown_2))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            feature = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            feature, pos = long_string(data, pos + 1, size)
+                        error_code_3, size = _read_hB(data, pos)
+                        error_message_3: str | None
+                        if 0 < size < 128:
+                            end = pos + 2 + size
+                            error_message_3 = data[pos + 3:end].decode()
+                            pos = end
+                        elif size == 0:
+                            error_message_3 = None
+                            pos += 3
+                        else:
+                            error_message_3, pos = long_string(data, pos + 3, size)
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
+                        if tags:
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        results.append(UpdatableFeatureResult(
+                            feature, error_code_3, error_message_3, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:

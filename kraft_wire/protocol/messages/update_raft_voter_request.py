@@ -114,33 +114,34 @@ class UpdateRaftVoterRequest(Message, gc=False):
                 current_leader_epoch, voter_id, voter_directory_id, size = _read_ii16sB(data, pos)
                 pos += 25
                 listeners: list[Listener]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 listeners = []
-                for _ in rounds:
-                    size = data[pos]
+                if size != 1:
                     if 0 < size < 128:
-                        end = pos + size
-                        name = data[pos + 1:end].decode()
-                        pos = end
+                        rounds = ROUNDS[size]
                     else:
-                        name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        host = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        host, pos = long_string(data, pos + 1, size)
-                    port, tags = _read_HB(data, pos)
-                    unknown: UnknownTags = ()
-                    if tags:
-                        unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                        pos -= 3
-                    pos += 3
-                    listeners.append(Listener(name, host, port, unknown))
+                        rounds, pos = long_rounds(data, pos, size)
+                    for _ in rounds:
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            host = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            host, pos = long_string(data, pos + 1, size)
+                        port, tags = _read_HB(data, pos)
+                        unknown: UnknownTags = ()
+                        if tags:
+                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                            pos -= 3
+                        pos += 3
+                        listeners.append(Listener(name, host, port, unknown))
                 min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
                 unknown_2: UnknownTags = ()
                 if tags:

@@ -122,49 +122,51 @@ class VoteRequest(Message, gc=False):
                 voter_id, size = _read_iB(data, pos)
                 pos += 5
                 topics: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        (
-                            partition_index, replica_epoch, replica_id, replica_directory_id,
-                            voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags,
-                        ) = _read_iii16s16siqtB(data, pos)
-                        unknown: UnknownTags = ()
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name = data[pos + 1:end].decode()
+                            pos = end
+                        else:
+                            topic_name, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    partition_index, replica_epoch, replica_id, replica_directory_id,
+                                    voter_directory_id, last_offset_epoch, last_offset, pre_vote, tags,
+                                ) = _read_iii16s16siqtB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 58, tags)
+                                    pos -= 58
+                                pos += 58
+                                partitions.append(PartitionData(
+                                    partition_index, replica_epoch, replica_id,
+                                    as_uuid(Uuid, replica_directory_id), as_uuid(Uuid, voter_directory_id),
+                                    last_offset_epoch, last_offset, pre_vote, unknown,
+                                ))
+                        tags = data[pos]
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 58, tags)
-                            pos -= 58
-                        pos += 58
-                        partitions.append(PartitionData(
-                            partition_index, replica_epoch, replica_id, as_uuid(Uuid, replica_directory_id),
-                            as_uuid(Uuid, voter_directory_id), last_offset_epoch, last_offset, pre_vote,
-                            unknown,
-                        ))
-                    tags = data[pos]
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(TopicData(topic_name, partitions, unknown_2))
+                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics.append(TopicData(topic_name, partitions, unknown_2))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -192,57 +194,60 @@ class VoteRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics_2: list[TopicData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    size = data[pos]
-                    if 0 < size < 128:
-                        end = pos + size
-                        topic_name_2 = data[pos + 1:end].decode()
-                        pos = end
-                    else:
-                        topic_name_2, pos = long_string(data, pos + 1, size)
-                    size = data[pos]
-                    pos += 1
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_index_2, replica_epoch_2, replica_id_2 = _read_iii(data, pos)
-                        pos += 12
-                        replica_directory_id_2: Uuid
-                        voter_directory_id_2: Uuid
-                        if version >= 1:
-                            replica_directory_id_2, voter_directory_id_2 = _read_16s16s(data, pos)
-                            pos += 32
-                            replica_directory_id_2 = as_uuid(Uuid, replica_directory_id_2)
-                            voter_directory_id_2 = as_uuid(Uuid, voter_directory_id_2)
+                        size = data[pos]
+                        if 0 < size < 128:
+                            end = pos + size
+                            topic_name_2 = data[pos + 1:end].decode()
+                            pos = end
                         else:
-                            replica_directory_id_2 = Uuid.ZERO
-                            voter_directory_id_2 = Uuid.ZERO
-                        last_offset_epoch_2, last_offset_2, tags = _read_iqB(data, pos)
-                        unknown_4: UnknownTags = ()
+                            topic_name_2, pos = long_string(data, pos + 1, size)
+                        size = data[pos]
+                        pos += 1
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_index_2, replica_epoch_2, replica_id_2 = _read_iii(data, pos)
+                                pos += 12
+                                replica_directory_id_2: Uuid
+                                voter_directory_id_2: Uuid
+                                if version >= 1:
+                                    replica_directory_id_2, voter_directory_id_2 = _read_16s16s(data, pos)
+                                    pos += 32
+                                    replica_directory_id_2 = as_uuid(Uuid, replica_directory_id_2)
+                                    voter_directory_id_2 = as_uuid(Uuid, voter_directory_id_2)
+                                else:
+                                    replica_directory_id_2 = Uuid.ZERO
+                                    voter_directory_id_2 = Uuid.ZERO
+                                last_offset_epoch_2, last_offset_2, tags = _read_iqB(data, pos)
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 13, tags)
+                                    pos -= 13
+                                pos += 13
+                                partitions_2.append(PartitionData(
+                                    partition_index_2, replica_epoch_2, replica_id_2, replica_directory_id_2,
+                                    voter_directory_id_2, last_offset_epoch_2, last_offset_2, False,
+                                    unknown_4,
+                                ))
+                        tags = data[pos]
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 13, tags)
-                            pos -= 13
-                        pos += 13
-                        partitions_2.append(PartitionData(
-                            partition_index_2, replica_epoch_2, replica_id_2, replica_directory_id_2,
-                            voter_directory_id_2, last_offset_epoch_2, last_offset_2, False, unknown_4,
-                        ))
-                    tags = data[pos]
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(TopicData(topic_name_2, partitions_2, unknown_5))
+                            unknown_5, pos = read_unknown_tags(data, pos + 1, tags)
+                            pos -= 1
+                        pos += 1
+                        topics_2.append(TopicData(topic_name_2, partitions_2, unknown_5))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

@@ -116,60 +116,62 @@ class VotersRecord(Message, gc=False):
                 version_2, size = _read_hB(data, pos)
                 pos += 3
                 voters: list[Voter]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 voters = []
-                for _ in rounds:
-                    voter_id, voter_directory_id, size = _read_i16sB(data, pos)
-                    pos += 21
-                    endpoints: list[Endpoint]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    endpoints = []
                     for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            host = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            host, pos = long_string(data, pos + 1, size)
-                        port, tags = _read_HB(data, pos)
-                        unknown: UnknownTags = ()
+                        voter_id, voter_directory_id, size = _read_i16sB(data, pos)
+                        pos += 21
+                        endpoints: list[Endpoint]
+                        endpoints = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    host = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    host, pos = long_string(data, pos + 1, size)
+                                port, tags = _read_HB(data, pos)
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 3, tags)
+                                    pos -= 3
+                                pos += 3
+                                endpoints.append(Endpoint(name, host, port, unknown))
+                        min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 3, tags)
-                            pos -= 3
-                        pos += 3
-                        endpoints.append(Endpoint(name, host, port, unknown))
-                    min_supported_version, max_supported_version, tags = _read_hhB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    kraft_version_feature = KRaftVersionFeature(
-                        min_supported_version, max_supported_version, unknown_2,
-                    )
-                    tags = data[pos + 5]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
-                        pos -= 6
-                    pos += 6
-                    voters.append(Voter(
-                        voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature,
-                        unknown_3,
-                    ))
+                            unknown_2, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        kraft_version_feature = KRaftVersionFeature(
+                            min_supported_version, max_supported_version, unknown_2,
+                        )
+                        tags = data[pos + 5]
+                        unknown_3: UnknownTags = ()
+                        if tags:
+                            unknown_3, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        voters.append(Voter(
+                            voter_id, as_uuid(Uuid, voter_directory_id), endpoints, kraft_version_feature,
+                            unknown_3,
+                        ))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:

@@ -135,60 +135,65 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics: list[WriteStateData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics = []
-                for _ in rounds:
-                    topic_id, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions = []
                     for _ in rounds:
-                        partition, state_epoch, leader_epoch, start_offset, delivery_complete_count, size = _read_iiiqiB(
-                            data, pos,
-                        )
-                        pos += 25
-                        state_batches: list[StateBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        state_batches = []
-                        for _ in rounds:
-                            first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
-                                data, pos,
-                            )
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 20, tags)
-                                pos -= 20
-                            pos += 20
-                            state_batches.append(StateBatch(
-                                first_offset, last_offset, delivery_state, delivery_count, unknown,
-                            ))
+                        topic_id, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions: list[PartitionData]
+                        partitions = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                (
+                                    partition, state_epoch, leader_epoch, start_offset,
+                                    delivery_complete_count, size,
+                                ) = _read_iiiqiB(data, pos)
+                                pos += 25
+                                state_batches: list[StateBatch]
+                                state_batches = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        first_offset, last_offset, delivery_state, delivery_count, tags = _read_qqbhB(
+                                            data, pos,
+                                        )
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 20, tags)
+                                            pos -= 20
+                                        pos += 20
+                                        state_batches.append(StateBatch(
+                                            first_offset, last_offset, delivery_state, delivery_count,
+                                            unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions.append(PartitionData(
+                                    partition, state_epoch, leader_epoch, start_offset,
+                                    delivery_complete_count, state_batches, unknown_2,
+                                ))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions.append(PartitionData(
-                            partition, state_epoch, leader_epoch, start_offset, delivery_complete_count,
-                            state_batches, unknown_2,
-                        ))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics.append(WriteStateData(as_uuid(Uuid, topic_id), partitions, unknown_3))
+                        topics.append(WriteStateData(as_uuid(Uuid, topic_id), partitions, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
@@ -206,60 +211,65 @@ class WriteShareGroupStateRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 topics_2: list[WriteStateData]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 topics_2 = []
-                for _ in rounds:
-                    topic_id_2, size = _read_16sB(data, pos)
-                    pos += 17
-                    partitions_2: list[PartitionData]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    partitions_2 = []
                     for _ in rounds:
-                        partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(
-                            data, pos,
-                        )
-                        pos += 21
-                        state_batches_2: list[StateBatch]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        state_batches_2 = []
-                        for _ in rounds:
-                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, tags = _read_qqbhB(
-                                data, pos,
-                            )
-                            unknown_5: UnknownTags = ()
-                            if tags:
-                                unknown_5, pos = read_unknown_tags(data, pos + 20, tags)
-                                pos -= 20
-                            pos += 20
-                            state_batches_2.append(StateBatch(
-                                first_offset_2, last_offset_2, delivery_state_2, delivery_count_2, unknown_5,
-                            ))
+                        topic_id_2, size = _read_16sB(data, pos)
+                        pos += 17
+                        partitions_2: list[PartitionData]
+                        partitions_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                partition_2, state_epoch_2, leader_epoch_2, start_offset_2, size = _read_iiiqB(
+                                    data, pos,
+                                )
+                                pos += 21
+                                state_batches_2: list[StateBatch]
+                                state_batches_2 = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        (
+                                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2,
+                                            tags,
+                                        ) = _read_qqbhB(data, pos)
+                                        unknown_5: UnknownTags = ()
+                                        if tags:
+                                            unknown_5, pos = read_unknown_tags(data, pos + 20, tags)
+                                            pos -= 20
+                                        pos += 20
+                                        state_batches_2.append(StateBatch(
+                                            first_offset_2, last_offset_2, delivery_state_2, delivery_count_2,
+                                            unknown_5,
+                                        ))
+                                tags = data[pos]
+                                unknown_6: UnknownTags = ()
+                                if tags:
+                                    unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                partitions_2.append(PartitionData(
+                                    partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1,
+                                    state_batches_2, unknown_6,
+                                ))
                         tags = data[pos]
-                        unknown_6: UnknownTags = ()
+                        unknown_7: UnknownTags = ()
                         if tags:
-                            unknown_6, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        partitions_2.append(PartitionData(
-                            partition_2, state_epoch_2, leader_epoch_2, start_offset_2, -1, state_batches_2,
-                            unknown_6,
-                        ))
-                    tags = data[pos]
-                    unknown_7: UnknownTags = ()
-                    if tags:
-                        unknown_7, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    topics_2.append(WriteStateData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
+                        topics_2.append(WriteStateData(as_uuid(Uuid, topic_id_2), partitions_2, unknown_7))
                 tags = data[pos]
                 unknown_8: UnknownTags = ()
                 if tags:

@@ -97,55 +97,57 @@ class WriteTxnMarkersRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 markers = []
-                for _ in rounds:
-                    producer_id, producer_epoch, transaction_result, size = _read_qhtB(data, pos)
-                    pos += 12
-                    topics: list[WritableTxnMarkerTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partition_indexes: tuple[int, ...]
-                        if size == 1:
-                            partition_indexes = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partition_indexes = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partition_indexes, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown: UnknownTags = ()
+                        producer_id, producer_epoch, transaction_result, size = _read_qhtB(data, pos)
+                        pos += 12
+                        topics: list[WritableTxnMarkerTopic]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partition_indexes: tuple[int, ...]
+                                if size == 1:
+                                    partition_indexes = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partition_indexes = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partition_indexes, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown: UnknownTags = ()
+                                if tags:
+                                    unknown, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(WritableTxnMarkerTopic(name, partition_indexes, unknown))
+                        coordinator_epoch, transaction_version, tags = _read_ibB(data, pos)
+                        unknown_2: UnknownTags = ()
                         if tags:
-                            unknown, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics.append(WritableTxnMarkerTopic(name, partition_indexes, unknown))
-                    coordinator_epoch, transaction_version, tags = _read_ibB(data, pos)
-                    unknown_2: UnknownTags = ()
-                    if tags:
-                        unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
-                        pos -= 6
-                    pos += 6
-                    markers.append(WritableTxnMarker(
-                        producer_id, producer_epoch, transaction_result, topics, coordinator_epoch,
-                        transaction_version, unknown_2,
-                    ))
+                            unknown_2, pos = read_unknown_tags(data, pos + 6, tags)
+                            pos -= 6
+                        pos += 6
+                        markers.append(WritableTxnMarker(
+                            producer_id, producer_epoch, transaction_result, topics, coordinator_epoch,
+                            transaction_version, unknown_2,
+                        ))
                 tags = data[pos]
                 unknown_3: UnknownTags = ()
                 if tags:
@@ -156,55 +158,59 @@ class WriteTxnMarkersRequest(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 markers_2: list[WritableTxnMarker]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 markers_2 = []
-                for _ in rounds:
-                    producer_id_2, producer_epoch_2, transaction_result_2, size = _read_qhtB(data, pos)
-                    pos += 12
-                    topics_2: list[WritableTxnMarkerTopic]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics_2 = []
                     for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name_2 = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name_2, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        partition_indexes_2: tuple[int, ...]
-                        if size == 1:
-                            partition_indexes_2 = ()
-                            pos += 1
-                        elif 0 < size < SHORT:
-                            partition_indexes_2 = _read_array_i[size](data, pos + 1)
-                            pos += 4 * size - 3
-                        else:
-                            partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
-                        tags = data[pos]
-                        unknown_4: UnknownTags = ()
+                        producer_id_2, producer_epoch_2, transaction_result_2, size = _read_qhtB(data, pos)
+                        pos += 12
+                        topics_2: list[WritableTxnMarkerTopic]
+                        topics_2 = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name_2 = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name_2, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                partition_indexes_2: tuple[int, ...]
+                                if size == 1:
+                                    partition_indexes_2 = ()
+                                    pos += 1
+                                elif 0 < size < SHORT:
+                                    partition_indexes_2 = _read_array_i[size](data, pos + 1)
+                                    pos += 4 * size - 3
+                                else:
+                                    partition_indexes_2, pos = long_array(data, pos + 1, size, "i")
+                                tags = data[pos]
+                                unknown_4: UnknownTags = ()
+                                if tags:
+                                    unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics_2.append(WritableTxnMarkerTopic(
+                                    name_2, partition_indexes_2, unknown_4,
+                                ))
+                        coordinator_epoch_2, tags = _read_iB(data, pos)
+                        unknown_5: UnknownTags = ()
                         if tags:
-                            unknown_4, pos = read_unknown_tags(data, pos + 1, tags)
-                            pos -= 1
-                        pos += 1
-                        topics_2.append(WritableTxnMarkerTopic(name_2, partition_indexes_2, unknown_4))
-                    coordinator_epoch_2, tags = _read_iB(data, pos)
-                    unknown_5: UnknownTags = ()
-                    if tags:
-                        unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
-                        pos -= 5
-                    pos += 5
-                    markers_2.append(WritableTxnMarker(
-                        producer_id_2, producer_epoch_2, transaction_result_2, topics_2, coordinator_epoch_2,
-                        0, unknown_5,
-                    ))
+                            unknown_5, pos = read_unknown_tags(data, pos + 5, tags)
+                            pos -= 5
+                        pos += 5
+                        markers_2.append(WritableTxnMarker(
+                            producer_id_2, producer_epoch_2, transaction_result_2, topics_2,
+                            coordinator_epoch_2, 0, unknown_5,
+                        ))
                 tags = data[pos]
                 unknown_6: UnknownTags = ()
                 if tags:

@@ -102,60 +102,63 @@ class WriteTxnMarkersResponse(Message, gc=False):
                 size = data[pos]
                 pos += 1
                 markers: list[WritableTxnMarkerResult]
-                if 0 < size < 128:
-                    rounds = ROUNDS[size]
-                else:
-                    rounds, pos = long_rounds(data, pos, size)
                 markers = []
-                for _ in rounds:
-                    producer_id, size = _read_qB(data, pos)
-                    pos += 9
-                    topics: list[WritableTxnMarkerTopicResult]
+                if size != 1:
                     if 0 < size < 128:
                         rounds = ROUNDS[size]
                     else:
                         rounds, pos = long_rounds(data, pos, size)
-                    topics = []
                     for _ in rounds:
-                        size = data[pos]
-                        if 0 < size < 128:
-                            end = pos + size
-                            name = data[pos + 1:end].decode()
-                            pos = end
-                        else:
-                            name, pos = long_string(data, pos + 1, size)
-                        size = data[pos]
-                        pos += 1
-                        partitions: list[WritableTxnMarkerPartitionResult]
-                        if 0 < size < 128:
-                            rounds = ROUNDS[size]
-                        else:
-                            rounds, pos = long_rounds(data, pos, size)
-                        partitions = []
-                        for _ in rounds:
-                            partition_index, error_code, tags = _read_ihB(data, pos)
-                            unknown: UnknownTags = ()
-                            if tags:
-                                unknown, pos = read_unknown_tags(data, pos + 7, tags)
-                                pos -= 7
-                            pos += 7
-                            partitions.append(WritableTxnMarkerPartitionResult(
-                                partition_index, error_code, unknown,
-                            ))
+                        producer_id, size = _read_qB(data, pos)
+                        pos += 9
+                        topics: list[WritableTxnMarkerTopicResult]
+                        topics = []
+                        if size != 1:
+                            if 0 < size < 128:
+                                rounds = ROUNDS[size]
+                            else:
+                                rounds, pos = long_rounds(data, pos, size)
+                            for _ in rounds:
+                                size = data[pos]
+                                if 0 < size < 128:
+                                    end = pos + size
+                                    name = data[pos + 1:end].decode()
+                                    pos = end
+                                else:
+                                    name, pos = long_string(data, pos + 1, size)
+                                size = data[pos]
+                                pos += 1
+                                partitions: list[WritableTxnMarkerPartitionResult]
+                                partitions = []
+                                if size != 1:
+                                    if 0 < size < 128:
+                                        rounds = ROUNDS[size]
+                                    else:
+                                        rounds, pos = long_rounds(data, pos, size)
+                                    for _ in rounds:
+                                        partition_index, error_code, tags = _read_ihB(data, pos)
+                                        unknown: UnknownTags = ()
+                                        if tags:
+                                            unknown, pos = read_unknown_tags(data, pos + 7, tags)
+                                            pos -= 7
+                                        pos += 7
+                                        partitions.append(WritableTxnMarkerPartitionResult(
+                                            partition_index, error_code, unknown,
+                                        ))
+                                tags = data[pos]
+                                unknown_2: UnknownTags = ()
+                                if tags:
+                                    unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                                    pos -= 1
+                                pos += 1
+                                topics.append(WritableTxnMarkerTopicResult(name, partitions, unknown_2))
                         tags = data[pos]
-                        unknown_2: UnknownTags = ()
+                        unknown_3: UnknownTags = ()
                         if tags:
-                            unknown_2, pos = read_unknown_tags(data, pos + 1, tags)
+                            unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
                             pos -= 1
                         pos += 1
-                        topics.append(WritableTxnMarkerTopicResult(name, partitions, unknown_2))
-                    tags = data[pos]
-                    unknown_3: UnknownTags = ()
-                    if tags:
-                        unknown_3, pos = read_unknown_tags(data, pos + 1, tags)
-                        pos -= 1
-                    pos += 1
-                    markers.append(WritableTxnMarkerResult(producer_id, topics, unknown_3))
+                        markers.append(WritableTxnMarkerResult(producer_id, topics, unknown_3))
                 tags = data[pos]
                 unknown_4: UnknownTags = ()
                 if tags:
