@@ -6,7 +6,6 @@ controller with kcat, stops both, removes everything.
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ import msgspec
 
 from compat.harness import clients, kcat
 from compat.harness.cluster import CONTROLLER_ID, NEWEST_KAFKA, random_cluster_id
+from compat.harness.interrupts import raise_on_signals
 from compat.harness.jars import find_jars
 from compat.harness.metadata_values import describe_record, split_values
 from compat.harness.nodes import JvmBroker, OurController
@@ -42,7 +42,7 @@ class Story:
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    raise_on_signals()
     try:
         with tempfile.TemporaryDirectory(prefix="kraft-wire-demo-") as folder:
             run(Path(folder), Story())

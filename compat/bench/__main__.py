@@ -9,6 +9,7 @@ from pathlib import Path
 from compat.bench.measure import JAVA_NAME, Figures, Sizes, measure
 from compat.bench.table import table
 from compat.harness.cluster import ControllerKind
+from compat.harness.interrupts import raise_on_signals
 from compat.harness.paths import MissingComponent
 from compat.harness.processes import ProcessFailed
 from compat.harness.tool_server import ToolServer
@@ -16,6 +17,7 @@ from compat.harness.waiting import WaitTimeout
 
 
 def main() -> int:
+    raise_on_signals()
     sizes = Sizes()
     try:
         with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-") as folder:
