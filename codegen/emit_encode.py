@@ -16,6 +16,9 @@ from codegen.versions import Versions
 
 NULL_TAGGED, NULL_UNTAGGED = repr(b"\0"), repr(b"\xff")
 """What stands for a struct that is null."""
+EMPTY_BYTES = 'b""'
+ARRAY_HELPERS = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}
+"""Types whose arrays a helper writes."""
 RESERVED = ("self", "out", "version", "mark", "struct", "msgspec")
 
 
@@ -131,8 +134,7 @@ class _Encoder:
         if self.interval.flexible:
             self.tag_section(struct, source)
         elif struct.can_be_flexible:
-            with self.out.block(f"if {source}.unknown_tagged_fields"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
+            self.refuse(f"if {source}.unknown_tagged_fields")
 
     def refuse_absent(self, field: FieldPlan, source: str) -> None:
         """A field that the version lacks and that matters must hold its default."""
@@ -140,8 +142,7 @@ class _Encoder:
         if condition is None or field.ignorable:
             return
         test = self.not_default(field, source)
-        with self.out.block(f"if {condition} and ({test})" if condition else f"if {test}"):
-            self.out.add(f"{self.module.read_helper('refuse')}()")
+        self.refuse(f"if {condition} and ({test})" if condition else f"if {test}")
 
     def not_default(self, field: FieldPlan, source: str) -> str:
         if field.default == "None":
@@ -216,28 +217,42 @@ class _Encoder:
             return None
         return ALWAYS if nullable == here else self.interval.condition(nullable)
 
-    def allow_null(self, null: str) -> None:
-        """Inside a test for None: refuse it at the versions that don't have it."""
+    def measured(
+        self, field: FieldPlan, source: str, null: str | None, *, empty: str, compact: bool
+    ) -> tuple[str, str]:
+        """Locals for what follows a size, and for the size; where None is allowed it becomes ``empty``."""
+        is_text = field.type.base == "string" and not field.type.is_array
+        value = self.out.name(f"{field.name}_raw" if empty == EMPTY_BYTES else field.name)
+        size = self.out.name(f"{field.name}_size")
+        taken = [
+            f"{value} = {source}.encode()" if is_text else f"{value} = {source}",
+            f"{size} = len({value}) + 1" if compact else f"{size} = len({value})",
+        ]
+        if null is None:
+            self.add_all(taken)
+            return value, size
+        with self.out.block(f"if {source} is not None"):
+            self.add_all(taken)
         if null:
-            with self.out.block(f"if not ({null})"):
-                self.out.add(f"{self.module.read_helper('refuse')}()")
+            self.refuse(f"elif not ({null})")
+        with self.out.block("else"):
+            self.out.add(f"{value}, {size} = {empty}, {0 if compact else -1}")
+        return value, size
+
+    def add_all(self, lines: list[str]) -> None:
+        for line in lines:
+            self.out.add(line)
+
+    def refuse(self, test: str) -> None:
+        with self.out.block(test):
+            self.out.add(f"{self.module.read_helper('refuse')}()")
+
+    def refuse_null(self, source: str, null: str | None) -> None:
+        self.refuse(f"if {source} is None" + (f" and not ({null})" if null else ""))
 
     def string_or_binary(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
+        raw, size = self.measured(field, source, null, empty=EMPTY_BYTES, compact=compact)
         is_string = field.type.base == "string"
-        raw, size = self.out.name(f"{field.name}_raw"), self.out.name(f"{field.name}_size")
-        more = " + 1" if compact else ""
-        value = f"{source}.encode()" if is_string else source
-        if null is None:
-            self.out.add(f"{raw} = {value}")
-            self.out.add(f"{size} = len({raw}){more}")
-        else:
-            with self.out.block(f"if {source} is None"):
-                self.allow_null(null)
-                self.out.add(f'{raw} = b""')
-                self.out.add(f"{size} = {0 if compact else -1}")
-            with self.out.block("else"):
-                self.out.add(f"{raw} = {value}")
-                self.out.add(f"{size} = len({raw}){more}")
         if compact:
             self.compact_size(size, self.module.write_helper("string_size" if is_string else "uvarint"))
         else:
@@ -257,27 +272,15 @@ class _Encoder:
 
     def compact_array(self, field: FieldPlan, source: str, null: str | None) -> None:
         self.close_run()
-        helper = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}.get(field.type.base)
-        values = self.out.name(field.name)
-        self.out.add(f"{values} = {source}")
-        if helper is not None:
-            piece = f"{self.module.write_helper(f'write_compact_{helper}')}({values})"
-            if null is not None:
-                if null:
-                    self.refuse_null(values, null)
-                piece = f'b"\\0" if {values} is None else {piece}'
-            self.pieces.append(piece)
+        if field.type.base in ARRAY_HELPERS:
+            if null:
+                self.refuse_null(source, null)
+            write = self.module.write_helper(f"write_compact_{ARRAY_HELPERS[field.type.base]}")
+            piece = f"{write}({source})"
+            self.pieces.append(piece if null is None else f'b"\\0" if {source} is None else {piece}')
             return
         code = STRUCT_CODES[field.type.base]
-        size = self.out.name(f"{field.name}_size")
-        if null is None:
-            self.out.add(f"{size} = len({values}) + 1")
-        else:
-            with self.out.block(f"if {values} is None"):
-                self.allow_null(null)
-                self.out.add(f"{values}, {size} = (), 0")
-            with self.out.block("else"):
-                self.out.add(f"{size} = len({values}) + 1")
+        values, size = self.measured(field, source, null, empty="()", compact=True)
         short = f"{self.module.array_writer(code)}[{size}]({size}, *{values})"
         long = f'{self.module.write_helper("write_long_array")}({values}, "{code}")'
         self.pieces.append(f"{short} if {size} < {self.module.read_helper('SHORT')} else {long}")
@@ -286,29 +289,15 @@ class _Encoder:
         self.close_run()
         if null:
             self.refuse_null(source, null)
-        helper = {"string": "strings", "bytes": "byte_strings", "uuid": "uuids"}.get(field.type.base)
+        helper = ARRAY_HELPERS.get(field.type.base)
         if helper is not None:
             self.pieces.append(f"{self.module.write_helper(f'write_{helper}')}({source})")
             return
         code = STRUCT_CODES[field.type.base]
         self.pieces.append(f'{self.module.write_helper("write_numbers")}({source}, "{code}")')
 
-    def refuse_null(self, source: str, null: str | None) -> None:
-        with self.out.block(f"if {source} is None" + (f" and not ({null})" if null else "")):
-            self.out.add(f"{self.module.read_helper('refuse')}()")
-
     def struct_array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
-        values, size = self.out.name(field.name), self.out.name(f"{field.name}_size")
-        more = " + 1" if compact else ""
-        self.out.add(f"{values} = {source}")
-        if null is None:
-            self.out.add(f"{size} = len({values}){more}")
-        else:
-            with self.out.block(f"if {values} is None"):
-                self.allow_null(null)
-                self.out.add(f"{values}, {size} = [], {0 if compact else -1}")
-            with self.out.block("else"):
-                self.out.add(f"{size} = len({values}){more}")
+        values, size = self.measured(field, source, null, empty="[]", compact=compact)
         if compact:
             self.compact_size(size, self.module.write_helper("uvarint"))
         else:

@@ -190,12 +190,11 @@ class AddRaftVoterRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 1:
-                if self.cluster_id is None:
-                    cluster_id_raw = b""
-                    cluster_id_size = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
                     cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
                 out += (
@@ -228,12 +227,11 @@ class AddRaftVoterRequest(Message, gc=False):
             if version == 0:
                 if not self.ack_when_committed:
                     refuse()
-                if self.cluster_id is None:
-                    cluster_id_raw_2 = b""
-                    cluster_id_size_2 = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw_2 = self.cluster_id.encode()
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                else:
+                    cluster_id_raw_2, cluster_id_size_2 = b"", 0
                 listeners_2 = self.listeners
                 listeners_size_2 = len(listeners_2) + 1
                 out += (

@@ -253,12 +253,11 @@ class AlterClientQuotasRequest(Message, gc=False):
                     for item_2 in entity:
                         entity_type_raw = item_2.entity_type.encode()
                         entity_type_size = len(entity_type_raw) + 1
-                        if item_2.entity_name is None:
-                            entity_name_raw = b""
-                            entity_name_size = 0
-                        else:
+                        if item_2.entity_name is not None:
                             entity_name_raw = item_2.entity_name.encode()
                             entity_name_size = len(entity_name_raw) + 1
+                        else:
+                            entity_name_raw, entity_name_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -305,12 +304,11 @@ class AlterClientQuotasRequest(Message, gc=False):
                     for item_5 in entity_2:
                         entity_type_raw_2 = item_5.entity_type.encode()
                         entity_type_size_2 = len(entity_type_raw_2)
-                        if item_5.entity_name is None:
-                            entity_name_raw_2 = b""
-                            entity_name_size_2 = -1
-                        else:
+                        if item_5.entity_name is not None:
                             entity_name_raw_2 = item_5.entity_name.encode()
                             entity_name_size_2 = len(entity_name_raw_2)
+                        else:
+                            entity_name_raw_2, entity_name_size_2 = b"", -1
                         if item_5.unknown_tagged_fields:
                             refuse()
                         out += (

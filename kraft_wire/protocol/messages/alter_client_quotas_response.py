@@ -216,12 +216,11 @@ class AlterClientQuotasResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(entries_size)
                 )
                 for item in entries:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     entity = item.entity
                     entity_size = len(entity) + 1
                     out += (
@@ -233,12 +232,11 @@ class AlterClientQuotasResponse(Message, gc=False):
                     for item_2 in entity:
                         entity_type_raw = item_2.entity_type.encode()
                         entity_type_size = len(entity_type_raw) + 1
-                        if item_2.entity_name is None:
-                            entity_name_raw = b""
-                            entity_name_size = 0
-                        else:
+                        if item_2.entity_name is not None:
                             entity_name_raw = item_2.entity_name.encode()
                             entity_name_size = len(entity_name_raw) + 1
+                        else:
+                            entity_name_raw, entity_name_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -266,12 +264,11 @@ class AlterClientQuotasResponse(Message, gc=False):
                 entries_size_2 = len(entries_2)
                 out.append(_write_ii(self.throttle_time_ms, entries_size_2))
                 for item_3 in entries_2:
-                    if item_3.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = -1
-                    else:
+                    if item_3.error_message is not None:
                         error_message_raw_2 = item_3.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2)
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", -1
                     entity_2 = item_3.entity
                     entity_size_2 = len(entity_2)
                     out += (
@@ -281,12 +278,11 @@ class AlterClientQuotasResponse(Message, gc=False):
                     for item_4 in entity_2:
                         entity_type_raw_2 = item_4.entity_type.encode()
                         entity_type_size_2 = len(entity_type_raw_2)
-                        if item_4.entity_name is None:
-                            entity_name_raw_2 = b""
-                            entity_name_size_2 = -1
-                        else:
+                        if item_4.entity_name is not None:
                             entity_name_raw_2 = item_4.entity_name.encode()
                             entity_name_size_2 = len(entity_name_raw_2)
+                        else:
+                            entity_name_raw_2, entity_name_size_2 = b"", -1
                         if item_4.unknown_tagged_fields:
                             refuse()
                         out += (

@@ -225,12 +225,11 @@ class AlterConfigsRequest(Message, gc=False):
                     for item_2 in configs:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
-                        if item_2.value is None:
-                            value_raw = b""
-                            value_size = 0
-                        else:
+                        if item_2.value is not None:
                             value_raw = item_2.value.encode()
                             value_size = len(value_raw) + 1
+                        else:
+                            value_raw, value_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -264,12 +263,11 @@ class AlterConfigsRequest(Message, gc=False):
                     for item_4 in configs_2:
                         name_raw_2 = item_4.name.encode()
                         name_size_2 = len(name_raw_2)
-                        if item_4.value is None:
-                            value_raw_2 = b""
-                            value_size_2 = -1
-                        else:
+                        if item_4.value is not None:
                             value_raw_2 = item_4.value.encode()
                             value_size_2 = len(value_raw_2)
+                        else:
+                            value_raw_2, value_size_2 = b"", -1
                         if item_4.unknown_tagged_fields:
                             refuse()
                         out += (_write_h(name_size_2), name_raw_2, _write_h(value_size_2), value_raw_2)

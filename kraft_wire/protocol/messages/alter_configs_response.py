@@ -169,12 +169,11 @@ class AlterConfigsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(responses_size)
                 )
                 for item in responses:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
                     tags, section = 0, b""
@@ -200,12 +199,11 @@ class AlterConfigsResponse(Message, gc=False):
                 responses_size_2 = len(responses_2)
                 out.append(_write_ii(self.throttle_time_ms, responses_size_2))
                 for item_2 in responses_2:
-                    if item_2.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = -1
-                    else:
+                    if item_2.error_message is not None:
                         error_message_raw_2 = item_2.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2)
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", -1
                     resource_name_raw_2 = item_2.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2)
                     if item_2.unknown_tagged_fields:

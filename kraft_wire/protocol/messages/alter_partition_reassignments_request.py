@@ -247,11 +247,11 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        replicas = item_2.replicas
-                        if replicas is None:
-                            replicas, replicas_size = (), 0
-                        else:
+                        if item_2.replicas is not None:
+                            replicas = item_2.replicas
                             replicas_size = len(replicas) + 1
+                        else:
+                            replicas, replicas_size = (), 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -291,11 +291,11 @@ class AlterPartitionReassignmentsRequest(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_4 in partitions_2:
-                        replicas_2 = item_4.replicas
-                        if replicas_2 is None:
-                            replicas_2, replicas_size_2 = (), 0
-                        else:
+                        if item_4.replicas is not None:
+                            replicas_2 = item_4.replicas
                             replicas_size_2 = len(replicas_2) + 1
+                        else:
+                            replicas_2, replicas_size_2 = (), 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)

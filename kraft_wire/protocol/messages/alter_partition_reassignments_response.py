@@ -257,12 +257,11 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out += (
@@ -287,12 +286,11 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -314,12 +312,11 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                 out += (SIZES[tags_3], section_3)
                 return
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw_3 = b""
-                    error_message_size_3 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_3 = self.error_message.encode()
                     error_message_size_3 = len(error_message_raw_3) + 1
+                else:
+                    error_message_raw_3, error_message_size_3 = b"", 0
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
                 out += (
@@ -341,12 +338,11 @@ class AlterPartitionReassignmentsResponse(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_4 in partitions_2:
-                        if item_4.error_message is None:
-                            error_message_raw_4 = b""
-                            error_message_size_4 = 0
-                        else:
+                        if item_4.error_message is not None:
                             error_message_raw_4 = item_4.error_message.encode()
                             error_message_size_4 = len(error_message_raw_4) + 1
+                        else:
+                            error_message_raw_4, error_message_size_4 = b"", 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)

@@ -188,12 +188,11 @@ class ApiVersionsRequest(Message, gc=False):
                 client_software_name_size = len(client_software_name_raw) + 1
                 client_software_version_raw = self.client_software_version.encode()
                 client_software_version_size = len(client_software_version_raw) + 1
-                if self.cluster_id is None:
-                    cluster_id_raw = b""
-                    cluster_id_size = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
                     cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)

@@ -191,11 +191,9 @@ class BrokerHeartbeatRequest(Message, gc=False):
                 ):
                     known: list[tuple[int, bytes]] = []
                     if version >= 1 and (self.offline_log_dirs is None or self.offline_log_dirs):
-                        offline_log_dirs = self.offline_log_dirs
-                        known.append((0, write_compact_uuids(offline_log_dirs)))
+                        known.append((0, write_compact_uuids(self.offline_log_dirs)))
                     if version >= 2 and (self.cordoned_log_dirs is not None):
-                        cordoned_log_dirs = self.cordoned_log_dirs
-                        known.append((1, write_compact_uuids(cordoned_log_dirs)))
+                        known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((
                     _write_iqqttB(

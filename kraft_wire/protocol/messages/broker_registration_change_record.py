@@ -214,11 +214,9 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
                     if version >= 1 and (self.in_controlled_shutdown != 0):
                         known.append((1, _write_b(self.in_controlled_shutdown)))
                     if version >= 2 and (self.log_dirs is None or self.log_dirs):
-                        log_dirs = self.log_dirs
-                        known.append((2, write_compact_uuids(log_dirs)))
+                        known.append((2, write_compact_uuids(self.log_dirs)))
                     if version >= 3 and (self.cordoned_log_dirs is not None):
-                        cordoned_log_dirs = self.cordoned_log_dirs
-                        known.append((3, write_compact_uuids(cordoned_log_dirs)))
+                        known.append((3, write_compact_uuids(self.cordoned_log_dirs)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((_write_iqB(self.broker_id, self.broker_epoch, tags), section))
         except ENCODE_FAULTS:

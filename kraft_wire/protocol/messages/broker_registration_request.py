@@ -361,19 +361,17 @@ class BrokerRegistrationRequest(Message, gc=False):
                         _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
                         section_2,
                     )
-                if self.rack is None:
-                    rack_raw = b""
-                    rack_size = 0
-                else:
+                if self.rack is not None:
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
-                log_dirs = self.log_dirs
+                else:
+                    rack_raw, rack_size = b"", 0
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
-                    _write_t(self.is_migrating_zk_broker), write_compact_uuids(log_dirs),
+                    _write_t(self.is_migrating_zk_broker), write_compact_uuids(self.log_dirs),
                     _write_qB(self.previous_broker_epoch, tags_3), section_3,
                 )
                 return
@@ -420,19 +418,17 @@ class BrokerRegistrationRequest(Message, gc=False):
                         _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
                         section_5,
                     )
-                if self.rack is None:
-                    rack_raw_2 = b""
-                    rack_size_2 = 0
-                else:
+                if self.rack is not None:
                     rack_raw_2 = self.rack.encode()
                     rack_size_2 = len(rack_raw_2) + 1
+                else:
+                    rack_raw_2, rack_size_2 = b"", 0
                 out += (
                     SIZES[rack_size_2] if rack_size_2 < 128 else string_size(rack_size_2), rack_raw_2,
                     _write_t(self.is_migrating_zk_broker) if version >= 1 else b"",
                 )
                 if version >= 2:
-                    log_dirs_2 = self.log_dirs
-                    out.append(write_compact_uuids(log_dirs_2))
+                    out.append(write_compact_uuids(self.log_dirs))
                 tags_6, section_6 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), self.unknown_tagged_fields)

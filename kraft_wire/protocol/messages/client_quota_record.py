@@ -126,12 +126,11 @@ class ClientQuotaRecord(Message, gc=False):
                 for item in entity:
                     entity_type_raw = item.entity_type.encode()
                     entity_type_size = len(entity_type_raw) + 1
-                    if item.entity_name is None:
-                        entity_name_raw = b""
-                        entity_name_size = 0
-                    else:
+                    if item.entity_name is not None:
                         entity_name_raw = item.entity_name.encode()
                         entity_name_size = len(entity_name_raw) + 1
+                    else:
+                        entity_name_raw, entity_name_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)

@@ -130,12 +130,11 @@ class ConfigRecord(Message, gc=False):
                 resource_name_size = len(resource_name_raw) + 1
                 name_raw = self.name.encode()
                 name_size = len(name_raw) + 1
-                if self.value is None:
-                    value_raw = b""
-                    value_size = 0
-                else:
+                if self.value is not None:
                     value_raw = self.value.encode()
                     value_size = len(value_raw) + 1
+                else:
+                    value_raw, value_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)

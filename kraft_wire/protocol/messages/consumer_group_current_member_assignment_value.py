@@ -247,11 +247,11 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
-                            assignment_epochs = item.assignment_epochs
-                            if assignment_epochs is None:
-                                assignment_epochs, assignment_epochs_size = (), 0
-                            else:
+                            if item.assignment_epochs is not None:
+                                assignment_epochs = item.assignment_epochs
                                 assignment_epochs_size = len(assignment_epochs) + 1
+                            else:
+                                assignment_epochs, assignment_epochs_size = (), 0
                             known.append((
                                 0,
                                 _write_array_i[assignment_epochs_size](
@@ -286,11 +286,11 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_2: list[tuple[int, bytes]] = []
                         if item_2.assignment_epochs is None or item_2.assignment_epochs:
-                            assignment_epochs_2 = item_2.assignment_epochs
-                            if assignment_epochs_2 is None:
-                                assignment_epochs_2, assignment_epochs_size_2 = (), 0
-                            else:
+                            if item_2.assignment_epochs is not None:
+                                assignment_epochs_2 = item_2.assignment_epochs
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
+                            else:
+                                assignment_epochs_2, assignment_epochs_size_2 = (), 0
                             known_2.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_2](

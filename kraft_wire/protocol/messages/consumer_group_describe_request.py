@@ -87,13 +87,12 @@ class ConsumerGroupDescribeRequest(Message, gc=False):
         out: list[bytes]
         try:
             if 0 <= version <= 1:
-                group_ids = self.group_ids
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(group_ids), _write_tB(self.include_authorized_operations, tags),
-                    section,
+                    write_compact_strings(self.group_ids),
+                    _write_tB(self.include_authorized_operations, tags), section,
                 ))
         except ENCODE_FAULTS:
             pass

@@ -650,12 +650,11 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(groups_size)
                 )
                 for item in groups:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     group_state_raw = item.group_state.encode()
@@ -684,29 +683,25 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
-                        if item_2.instance_id is None:
-                            instance_id_raw = b""
-                            instance_id_size = 0
-                        else:
+                        if item_2.instance_id is not None:
                             instance_id_raw = item_2.instance_id.encode()
                             instance_id_size = len(instance_id_raw) + 1
-                        if item_2.rack_id is None:
-                            rack_id_raw = b""
-                            rack_id_size = 0
                         else:
+                            instance_id_raw, instance_id_size = b"", 0
+                        if item_2.rack_id is not None:
                             rack_id_raw = item_2.rack_id.encode()
                             rack_id_size = len(rack_id_raw) + 1
+                        else:
+                            rack_id_raw, rack_id_size = b"", 0
                         client_id_raw = item_2.client_id.encode()
                         client_id_size = len(client_id_raw) + 1
                         client_host_raw = item_2.client_host.encode()
                         client_host_size = len(client_host_raw) + 1
-                        subscribed_topic_names = item_2.subscribed_topic_names
-                        if item_2.subscribed_topic_regex is None:
-                            subscribed_topic_regex_raw = b""
-                            subscribed_topic_regex_size = 0
-                        else:
+                        if item_2.subscribed_topic_regex is not None:
                             subscribed_topic_regex_raw = item_2.subscribed_topic_regex.encode()
                             subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
+                        else:
+                            subscribed_topic_regex_raw, subscribed_topic_regex_size = b"", 0
                         assignment = item_2.assignment
                         topic_partitions = assignment.topic_partitions
                         topic_partitions_size = len(topic_partitions) + 1
@@ -726,7 +721,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             SIZES[client_host_size]
                             if client_host_size < 128
                             else string_size(client_host_size),
-                            client_host_raw, write_compact_strings(subscribed_topic_names),
+                            client_host_raw, write_compact_strings(item_2.subscribed_topic_names),
                             SIZES[subscribed_topic_regex_size]
                             if subscribed_topic_regex_size < 128
                             else string_size(subscribed_topic_regex_size),
@@ -808,12 +803,11 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(groups_size_2)
                 )
                 for item_5 in groups_2:
-                    if item_5.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item_5.error_message is not None:
                         error_message_raw_2 = item_5.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
                     group_id_raw_2 = item_5.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
                     group_state_raw_2 = item_5.group_state.encode()
@@ -844,29 +838,25 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                     for item_6 in members_2:
                         member_id_raw_2 = item_6.member_id.encode()
                         member_id_size_2 = len(member_id_raw_2) + 1
-                        if item_6.instance_id is None:
-                            instance_id_raw_2 = b""
-                            instance_id_size_2 = 0
-                        else:
+                        if item_6.instance_id is not None:
                             instance_id_raw_2 = item_6.instance_id.encode()
                             instance_id_size_2 = len(instance_id_raw_2) + 1
-                        if item_6.rack_id is None:
-                            rack_id_raw_2 = b""
-                            rack_id_size_2 = 0
                         else:
+                            instance_id_raw_2, instance_id_size_2 = b"", 0
+                        if item_6.rack_id is not None:
                             rack_id_raw_2 = item_6.rack_id.encode()
                             rack_id_size_2 = len(rack_id_raw_2) + 1
+                        else:
+                            rack_id_raw_2, rack_id_size_2 = b"", 0
                         client_id_raw_2 = item_6.client_id.encode()
                         client_id_size_2 = len(client_id_raw_2) + 1
                         client_host_raw_2 = item_6.client_host.encode()
                         client_host_size_2 = len(client_host_raw_2) + 1
-                        subscribed_topic_names_2 = item_6.subscribed_topic_names
-                        if item_6.subscribed_topic_regex is None:
-                            subscribed_topic_regex_raw_2 = b""
-                            subscribed_topic_regex_size_2 = 0
-                        else:
+                        if item_6.subscribed_topic_regex is not None:
                             subscribed_topic_regex_raw_2 = item_6.subscribed_topic_regex.encode()
                             subscribed_topic_regex_size_2 = len(subscribed_topic_regex_raw_2) + 1
+                        else:
+                            subscribed_topic_regex_raw_2, subscribed_topic_regex_size_2 = b"", 0
                         assignment_2 = item_6.assignment
                         topic_partitions_3 = assignment_2.topic_partitions
                         topic_partitions_size_3 = len(topic_partitions_3) + 1
@@ -888,7 +878,7 @@ class ConsumerGroupDescribeResponse(Message, gc=False):
                             SIZES[client_host_size_2]
                             if client_host_size_2 < 128
                             else string_size(client_host_size_2),
-                            client_host_raw_2, write_compact_strings(subscribed_topic_names_2),
+                            client_host_raw_2, write_compact_strings(item_6.subscribed_topic_names),
                             SIZES[subscribed_topic_regex_size_2]
                             if subscribed_topic_regex_size_2 < 128
                             else string_size(subscribed_topic_regex_size_2),

@@ -323,36 +323,31 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.instance_id is None:
-                    instance_id_raw = b""
-                    instance_id_size = 0
-                else:
+                if self.instance_id is not None:
                     instance_id_raw = self.instance_id.encode()
                     instance_id_size = len(instance_id_raw) + 1
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
                 else:
+                    instance_id_raw, instance_id_size = b"", 0
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
-                subscribed_topic_names = self.subscribed_topic_names
-                if self.subscribed_topic_regex is None:
-                    subscribed_topic_regex_raw = b""
-                    subscribed_topic_regex_size = 0
                 else:
+                    rack_id_raw, rack_id_size = b"", 0
+                if self.subscribed_topic_regex is not None:
                     subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
                     subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
-                if self.server_assignor is None:
-                    server_assignor_raw = b""
-                    server_assignor_size = 0
                 else:
+                    subscribed_topic_regex_raw, subscribed_topic_regex_size = b"", 0
+                if self.server_assignor is not None:
                     server_assignor_raw = self.server_assignor.encode()
                     server_assignor_size = len(server_assignor_raw) + 1
-                topic_partitions = self.topic_partitions
-                if topic_partitions is None:
-                    topic_partitions, topic_partitions_size = [], 0
                 else:
+                    server_assignor_raw, server_assignor_size = b"", 0
+                if self.topic_partitions is not None:
+                    topic_partitions = self.topic_partitions
                     topic_partitions_size = len(topic_partitions) + 1
+                else:
+                    topic_partitions, topic_partitions_size = [], 0
                 out += (
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
                     SIZES[member_id_size] if member_id_size < 128 else string_size(member_id_size),
@@ -363,8 +358,8 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     instance_id_raw, SIZES[rack_id_size] if rack_id_size < 128 else string_size(rack_id_size),
                     rack_id_raw, _write_i(self.rebalance_timeout_ms),
                     b"\0"
-                    if subscribed_topic_names is None
-                    else write_compact_strings(subscribed_topic_names),
+                    if self.subscribed_topic_names is None
+                    else write_compact_strings(self.subscribed_topic_names),
                     SIZES[subscribed_topic_regex_size]
                     if subscribed_topic_regex_size < 128
                     else string_size(subscribed_topic_regex_size),
@@ -402,30 +397,26 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2) + 1
-                if self.instance_id is None:
-                    instance_id_raw_2 = b""
-                    instance_id_size_2 = 0
-                else:
+                if self.instance_id is not None:
                     instance_id_raw_2 = self.instance_id.encode()
                     instance_id_size_2 = len(instance_id_raw_2) + 1
-                if self.rack_id is None:
-                    rack_id_raw_2 = b""
-                    rack_id_size_2 = 0
                 else:
+                    instance_id_raw_2, instance_id_size_2 = b"", 0
+                if self.rack_id is not None:
                     rack_id_raw_2 = self.rack_id.encode()
                     rack_id_size_2 = len(rack_id_raw_2) + 1
-                subscribed_topic_names_2 = self.subscribed_topic_names
-                if self.server_assignor is None:
-                    server_assignor_raw_2 = b""
-                    server_assignor_size_2 = 0
                 else:
+                    rack_id_raw_2, rack_id_size_2 = b"", 0
+                if self.server_assignor is not None:
                     server_assignor_raw_2 = self.server_assignor.encode()
                     server_assignor_size_2 = len(server_assignor_raw_2) + 1
-                topic_partitions_2 = self.topic_partitions
-                if topic_partitions_2 is None:
-                    topic_partitions_2, topic_partitions_size_2 = [], 0
                 else:
+                    server_assignor_raw_2, server_assignor_size_2 = b"", 0
+                if self.topic_partitions is not None:
+                    topic_partitions_2 = self.topic_partitions
                     topic_partitions_size_2 = len(topic_partitions_2) + 1
+                else:
+                    topic_partitions_2, topic_partitions_size_2 = [], 0
                 out += (
                     SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
                     group_id_raw_2,
@@ -438,8 +429,8 @@ class ConsumerGroupHeartbeatRequest(Message, gc=False):
                     SIZES[rack_id_size_2] if rack_id_size_2 < 128 else string_size(rack_id_size_2),
                     rack_id_raw_2, _write_i(self.rebalance_timeout_ms),
                     b"\0"
-                    if subscribed_topic_names_2 is None
-                    else write_compact_strings(subscribed_topic_names_2),
+                    if self.subscribed_topic_names is None
+                    else write_compact_strings(self.subscribed_topic_names),
                     SIZES[server_assignor_size_2]
                     if server_assignor_size_2 < 128
                     else string_size(server_assignor_size_2),

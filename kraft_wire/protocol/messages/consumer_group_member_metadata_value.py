@@ -269,35 +269,30 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.instance_id is None:
-                    instance_id_raw = b""
-                    instance_id_size = 0
-                else:
+                if self.instance_id is not None:
                     instance_id_raw = self.instance_id.encode()
                     instance_id_size = len(instance_id_raw) + 1
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
                 else:
+                    instance_id_raw, instance_id_size = b"", 0
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
+                else:
+                    rack_id_raw, rack_id_size = b"", 0
                 client_id_raw = self.client_id.encode()
                 client_id_size = len(client_id_raw) + 1
                 client_host_raw = self.client_host.encode()
                 client_host_size = len(client_host_raw) + 1
-                subscribed_topic_names = self.subscribed_topic_names
-                if self.subscribed_topic_regex is None:
-                    subscribed_topic_regex_raw = b""
-                    subscribed_topic_regex_size = 0
-                else:
+                if self.subscribed_topic_regex is not None:
                     subscribed_topic_regex_raw = self.subscribed_topic_regex.encode()
                     subscribed_topic_regex_size = len(subscribed_topic_regex_raw) + 1
-                if self.server_assignor is None:
-                    server_assignor_raw = b""
-                    server_assignor_size = 0
                 else:
+                    subscribed_topic_regex_raw, subscribed_topic_regex_size = b"", 0
+                if self.server_assignor is not None:
                     server_assignor_raw = self.server_assignor.encode()
                     server_assignor_size = len(server_assignor_raw) + 1
+                else:
+                    server_assignor_raw, server_assignor_size = b"", 0
                 tags, section = 0, b""
                 if (
                     self.unknown_tagged_fields
@@ -349,7 +344,7 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
                     SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
                     client_id_raw,
                     SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
-                    client_host_raw, write_compact_strings(subscribed_topic_names),
+                    client_host_raw, write_compact_strings(self.subscribed_topic_names),
                     SIZES[subscribed_topic_regex_size]
                     if subscribed_topic_regex_size < 128
                     else string_size(subscribed_topic_regex_size),

@@ -172,12 +172,12 @@ class ConsumerGroupPartitionMetadataValue(Message, gc=False):
                         else _write_i(item.num_partitions) + uvarint(partition_metadata_size),
                     )
                     for item_2 in partition_metadata:
-                        racks = item_2.racks
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
-                            _write_i(item_2.partition), write_compact_strings(racks), SIZES[tags], section,
+                            _write_i(item_2.partition), write_compact_strings(item_2.racks), SIZES[tags],
+                            section,
                         )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:

@@ -88,12 +88,12 @@ class ConsumerGroupRegularExpressionValue(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
-                topics = self.topics
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(topics), _write_qqB(self.version, self.timestamp, tags), section,
+                    write_compact_strings(self.topics), _write_qqB(self.version, self.timestamp, tags),
+                    section,
                 ))
         except ENCODE_FAULTS:
             pass

@@ -101,12 +101,11 @@ class ConsumerProtocolAssignment(Message, gc=False):
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw)
                     out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
-                if self.user_data is None:
-                    user_data_raw = b""
-                    user_data_size = -1
-                else:
+                if self.user_data is not None:
                     user_data_raw = self.user_data
                     user_data_size = len(user_data_raw)
+                else:
+                    user_data_raw, user_data_size = b"", -1
                 out += (_write_i(user_data_size), user_data_raw)
                 return
         except ENCODE_FAULTS:

@@ -172,12 +172,11 @@ class ConsumerProtocolSubscription(Message, gc=False):
         mark = len(out)
         try:
             if version == 3:
-                if self.user_data is None:
-                    user_data_raw = b""
-                    user_data_size = -1
-                else:
+                if self.user_data is not None:
                     user_data_raw = self.user_data
                     user_data_size = len(user_data_raw)
+                else:
+                    user_data_raw, user_data_size = b"", -1
                 owned_partitions = self.owned_partitions
                 owned_partitions_size = len(owned_partitions)
                 out += (
@@ -188,21 +187,19 @@ class ConsumerProtocolSubscription(Message, gc=False):
                     topic_raw = item.topic.encode()
                     topic_size = len(topic_raw)
                     out += (_write_h(topic_size), topic_raw, write_numbers(item.partitions, "i"))
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = -1
-                else:
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw)
+                else:
+                    rack_id_raw, rack_id_size = b"", -1
                 out += (_write_ih(self.generation_id, rack_id_size), rack_id_raw)
                 return
             if 0 <= version <= 2:
-                if self.user_data is None:
-                    user_data_raw_2 = b""
-                    user_data_size_2 = -1
-                else:
+                if self.user_data is not None:
                     user_data_raw_2 = self.user_data
                     user_data_size_2 = len(user_data_raw_2)
+                else:
+                    user_data_raw_2, user_data_size_2 = b"", -1
                 out += (write_strings(self.topics), _write_i(user_data_size_2), user_data_raw_2)
                 if version >= 1:
                     owned_partitions_2 = self.owned_partitions

@@ -137,12 +137,11 @@ class CreateAclsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(results_size)
                 )
                 for item in results:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -162,12 +161,11 @@ class CreateAclsResponse(Message, gc=False):
                 results_size_2 = len(results_2)
                 out.append(_write_ii(self.throttle_time_ms, results_size_2))
                 for item_2 in results_2:
-                    if item_2.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = -1
-                    else:
+                    if item_2.error_message is not None:
                         error_message_raw_2 = item_2.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2)
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", -1
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (_write_hh(item_2.error_code, error_message_size_2), error_message_raw_2)

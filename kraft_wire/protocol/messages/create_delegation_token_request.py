@@ -209,18 +209,16 @@ class CreateDelegationTokenRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 3:
-                if self.owner_principal_type is None:
-                    owner_principal_type_raw = b""
-                    owner_principal_type_size = 0
-                else:
+                if self.owner_principal_type is not None:
                     owner_principal_type_raw = self.owner_principal_type.encode()
                     owner_principal_type_size = len(owner_principal_type_raw) + 1
-                if self.owner_principal_name is None:
-                    owner_principal_name_raw = b""
-                    owner_principal_name_size = 0
                 else:
+                    owner_principal_type_raw, owner_principal_type_size = b"", 0
+                if self.owner_principal_name is not None:
                     owner_principal_name_raw = self.owner_principal_name.encode()
                     owner_principal_name_size = len(owner_principal_name_raw) + 1
+                else:
+                    owner_principal_name_raw, owner_principal_name_size = b"", 0
                 renewers = self.renewers
                 renewers_size = len(renewers) + 1
                 out += (

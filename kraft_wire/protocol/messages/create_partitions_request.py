@@ -204,11 +204,11 @@ class CreatePartitionsRequest(Message, gc=False):
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    assignments = item.assignments
-                    if assignments is None:
-                        assignments, assignments_size = [], 0
-                    else:
+                    if item.assignments is not None:
+                        assignments = item.assignments
                         assignments_size = len(assignments) + 1
+                    else:
+                        assignments, assignments_size = [], 0
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         _write_iB(item.count, assignments_size)
@@ -243,11 +243,11 @@ class CreatePartitionsRequest(Message, gc=False):
                 for item_3 in topics_2:
                     name_raw_2 = item_3.name.encode()
                     name_size_2 = len(name_raw_2)
-                    assignments_2 = item_3.assignments
-                    if assignments_2 is None:
-                        assignments_2, assignments_size_2 = [], -1
-                    else:
+                    if item_3.assignments is not None:
+                        assignments_2 = item_3.assignments
                         assignments_size_2 = len(assignments_2)
+                    else:
+                        assignments_2, assignments_size_2 = [], -1
                     out += (_write_h(name_size_2), name_raw_2, _write_ii(item_3.count, assignments_size_2))
                     for item_4 in assignments_2:
                         if item_4.unknown_tagged_fields:

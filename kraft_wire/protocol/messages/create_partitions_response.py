@@ -160,12 +160,11 @@ class CreatePartitionsResponse(Message, gc=False):
                 for item in results:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -188,12 +187,11 @@ class CreatePartitionsResponse(Message, gc=False):
                 for item_2 in results_2:
                     name_raw_2 = item_2.name.encode()
                     name_size_2 = len(name_raw_2)
-                    if item_2.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = -1
-                    else:
+                    if item_2.error_message is not None:
                         error_message_raw_2 = item_2.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2)
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", -1
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (

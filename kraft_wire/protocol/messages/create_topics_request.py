@@ -319,12 +319,11 @@ class CreateTopicsRequest(Message, gc=False):
                     for item_3 in configs:
                         name_raw_2 = item_3.name.encode()
                         name_size_2 = len(name_raw_2) + 1
-                        if item_3.value is None:
-                            value_raw = b""
-                            value_size = 0
-                        else:
+                        if item_3.value is not None:
                             value_raw = item_3.value.encode()
                             value_size = len(value_raw) + 1
+                        else:
+                            value_raw, value_size = b"", 0
                         tags_2, section_2 = 0, b""
                         if item_3.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_3.unknown_tagged_fields)
@@ -365,12 +364,11 @@ class CreateTopicsRequest(Message, gc=False):
                     for item_6 in configs_2:
                         name_raw_4 = item_6.name.encode()
                         name_size_4 = len(name_raw_4)
-                        if item_6.value is None:
-                            value_raw_2 = b""
-                            value_size_2 = -1
-                        else:
+                        if item_6.value is not None:
                             value_raw_2 = item_6.value.encode()
                             value_size_2 = len(value_raw_2)
+                        else:
+                            value_raw_2, value_size_2 = b"", -1
                         if item_6.unknown_tagged_fields:
                             refuse()
                         out += (_write_h(name_size_4), name_raw_4, _write_h(value_size_2), value_raw_2)

@@ -389,17 +389,16 @@ class CreateTopicsResponse(Message, gc=False):
                 for item in topics:
                     name_raw = item.name.encode()
                     name_size = len(name_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
-                    configs = item.configs
-                    if configs is None:
-                        configs, configs_size = [], 0
                     else:
+                        error_message_raw, error_message_size = b"", 0
+                    if item.configs is not None:
+                        configs = item.configs
                         configs_size = len(configs) + 1
+                    else:
+                        configs, configs_size = [], 0
                     out += (
                         SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
                         _write_16shB(item.topic_id, item.error_code, error_message_size)
@@ -413,12 +412,11 @@ class CreateTopicsResponse(Message, gc=False):
                     for item_2 in configs:
                         name_raw_2 = item_2.name.encode()
                         name_size_2 = len(name_raw_2) + 1
-                        if item_2.value is None:
-                            value_raw = b""
-                            value_size = 0
-                        else:
+                        if item_2.value is not None:
                             value_raw = item_2.value.encode()
                             value_size = len(value_raw) + 1
+                        else:
+                            value_raw, value_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -451,17 +449,16 @@ class CreateTopicsResponse(Message, gc=False):
                 for item_3 in topics_2:
                     name_raw_3 = item_3.name.encode()
                     name_size_3 = len(name_raw_3) + 1
-                    if item_3.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item_3.error_message is not None:
                         error_message_raw_2 = item_3.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
-                    configs_2 = item_3.configs
-                    if configs_2 is None:
-                        configs_2, configs_size_2 = [], 0
                     else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
+                    if item_3.configs is not None:
+                        configs_2 = item_3.configs
                         configs_size_2 = len(configs_2) + 1
+                    else:
+                        configs_2, configs_size_2 = [], 0
                     out += (
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
                         _write_hB(item_3.error_code, error_message_size_2)
@@ -477,12 +474,11 @@ class CreateTopicsResponse(Message, gc=False):
                     for item_4 in configs_2:
                         name_raw_4 = item_4.name.encode()
                         name_size_4 = len(name_raw_4) + 1
-                        if item_4.value is None:
-                            value_raw_2 = b""
-                            value_size_2 = 0
-                        else:
+                        if item_4.value is not None:
                             value_raw_2 = item_4.value.encode()
                             value_size_2 = len(value_raw_2) + 1
+                        else:
+                            value_raw_2, value_size_2 = b"", 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
@@ -512,12 +508,11 @@ class CreateTopicsResponse(Message, gc=False):
                 for item_5 in topics_3:
                     name_raw_5 = item_5.name.encode()
                     name_size_5 = len(name_raw_5)
-                    if item_5.error_message is None:
-                        error_message_raw_3 = b""
-                        error_message_size_3 = -1
-                    else:
+                    if item_5.error_message is not None:
                         error_message_raw_3 = item_5.error_message.encode()
                         error_message_size_3 = len(error_message_raw_3)
+                    else:
+                        error_message_raw_3, error_message_size_3 = b"", -1
                     if item_5.unknown_tagged_fields:
                         refuse()
                     out += (

@@ -151,7 +151,6 @@ class DelegationTokenRecord(Message, gc=False):
                 owner_size = len(owner_raw) + 1
                 requester_raw = self.requester.encode()
                 requester_size = len(requester_raw) + 1
-                renewers = self.renewers
                 token_id_raw = self.token_id.encode()
                 token_id_size = len(token_id_raw) + 1
                 tags, section = 0, b""
@@ -160,7 +159,7 @@ class DelegationTokenRecord(Message, gc=False):
                 return b"".join((
                     SIZES[owner_size] if owner_size < 128 else string_size(owner_size), owner_raw,
                     SIZES[requester_size] if requester_size < 128 else string_size(requester_size),
-                    requester_raw, write_compact_strings(renewers),
+                    requester_raw, write_compact_strings(self.renewers),
                     _write_qqqB(
                         self.issue_timestamp, self.max_timestamp, self.expiration_timestamp, token_id_size,
                     )

@@ -197,24 +197,21 @@ class DeleteAclsRequest(Message, gc=False):
                 filters_size = len(filters) + 1
                 out.append(SIZES[filters_size] if filters_size < 128 else uvarint(filters_size))
                 for item in filters:
-                    if item.resource_name_filter is None:
-                        resource_name_filter_raw = b""
-                        resource_name_filter_size = 0
-                    else:
+                    if item.resource_name_filter is not None:
                         resource_name_filter_raw = item.resource_name_filter.encode()
                         resource_name_filter_size = len(resource_name_filter_raw) + 1
-                    if item.principal_filter is None:
-                        principal_filter_raw = b""
-                        principal_filter_size = 0
                     else:
+                        resource_name_filter_raw, resource_name_filter_size = b"", 0
+                    if item.principal_filter is not None:
                         principal_filter_raw = item.principal_filter.encode()
                         principal_filter_size = len(principal_filter_raw) + 1
-                    if item.host_filter is None:
-                        host_filter_raw = b""
-                        host_filter_size = 0
                     else:
+                        principal_filter_raw, principal_filter_size = b"", 0
+                    if item.host_filter is not None:
                         host_filter_raw = item.host_filter.encode()
                         host_filter_size = len(host_filter_raw) + 1
+                    else:
+                        host_filter_raw, host_filter_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -240,24 +237,21 @@ class DeleteAclsRequest(Message, gc=False):
                 filters_size_2 = len(filters_2)
                 out.append(_write_i(filters_size_2))
                 for item_2 in filters_2:
-                    if item_2.resource_name_filter is None:
-                        resource_name_filter_raw_2 = b""
-                        resource_name_filter_size_2 = -1
-                    else:
+                    if item_2.resource_name_filter is not None:
                         resource_name_filter_raw_2 = item_2.resource_name_filter.encode()
                         resource_name_filter_size_2 = len(resource_name_filter_raw_2)
-                    if item_2.principal_filter is None:
-                        principal_filter_raw_2 = b""
-                        principal_filter_size_2 = -1
                     else:
+                        resource_name_filter_raw_2, resource_name_filter_size_2 = b"", -1
+                    if item_2.principal_filter is not None:
                         principal_filter_raw_2 = item_2.principal_filter.encode()
                         principal_filter_size_2 = len(principal_filter_raw_2)
-                    if item_2.host_filter is None:
-                        host_filter_raw_2 = b""
-                        host_filter_size_2 = -1
                     else:
+                        principal_filter_raw_2, principal_filter_size_2 = b"", -1
+                    if item_2.host_filter is not None:
                         host_filter_raw_2 = item_2.host_filter.encode()
                         host_filter_size_2 = len(host_filter_raw_2)
+                    else:
+                        host_filter_raw_2, host_filter_size_2 = b"", -1
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (

@@ -291,12 +291,11 @@ class DeleteAclsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(filter_results_size)
                 )
                 for item in filter_results:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     matching_acls = item.matching_acls
                     matching_acls_size = len(matching_acls) + 1
                     out += (
@@ -309,12 +308,11 @@ class DeleteAclsResponse(Message, gc=False):
                         else uvarint(matching_acls_size),
                     )
                     for item_2 in matching_acls:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         resource_name_raw = item_2.resource_name.encode()
                         resource_name_size = len(resource_name_raw) + 1
                         principal_raw = item_2.principal.encode()
@@ -353,12 +351,11 @@ class DeleteAclsResponse(Message, gc=False):
                 filter_results_size_2 = len(filter_results_2)
                 out.append(_write_ii(self.throttle_time_ms, filter_results_size_2))
                 for item_3 in filter_results_2:
-                    if item_3.error_message is None:
-                        error_message_raw_3 = b""
-                        error_message_size_3 = -1
-                    else:
+                    if item_3.error_message is not None:
                         error_message_raw_3 = item_3.error_message.encode()
                         error_message_size_3 = len(error_message_raw_3)
+                    else:
+                        error_message_raw_3, error_message_size_3 = b"", -1
                     matching_acls_2 = item_3.matching_acls
                     matching_acls_size_2 = len(matching_acls_2)
                     out += (
@@ -366,12 +363,11 @@ class DeleteAclsResponse(Message, gc=False):
                         _write_i(matching_acls_size_2),
                     )
                     for item_4 in matching_acls_2:
-                        if item_4.error_message is None:
-                            error_message_raw_4 = b""
-                            error_message_size_4 = -1
-                        else:
+                        if item_4.error_message is not None:
                             error_message_raw_4 = item_4.error_message.encode()
                             error_message_size_4 = len(error_message_raw_4)
+                        else:
+                            error_message_raw_4, error_message_size_4 = b"", -1
                         resource_name_raw_2 = item_4.resource_name.encode()
                         resource_name_size_2 = len(resource_name_raw_2)
                         principal_raw_2 = item_4.principal.encode()

@@ -99,11 +99,10 @@ class DeleteGroupsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if 2 <= version <= 3:
-                groups_names = self.groups_names
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(groups_names), SIZES[tags], section))
+                return b"".join((write_compact_strings(self.groups_names), SIZES[tags], section))
             if 0 <= version <= 1:
                 if self.unknown_tagged_fields:
                     refuse()

@@ -183,12 +183,11 @@ class DeleteGroupsResponse(Message, gc=False):
                 for item in results:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)

@@ -142,12 +142,11 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out += (
@@ -160,12 +159,11 @@ class DeleteShareGroupOffsetsResponse(Message, gc=False):
                 for item in responses:
                     topic_name_raw = item.topic_name.encode()
                     topic_name_size = len(topic_name_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw_2 = item.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)

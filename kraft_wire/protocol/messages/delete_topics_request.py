@@ -140,12 +140,11 @@ class DeleteTopicsRequest(Message, gc=False):
                 topics_size = len(topics) + 1
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
-                    if item.name is None:
-                        name_raw = b""
-                        name_size = 0
-                    else:
+                    if item.name is not None:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
+                    else:
+                        name_raw, name_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -161,11 +160,12 @@ class DeleteTopicsRequest(Message, gc=False):
             if 4 <= version <= 5:
                 if self.topics is None or self.topics:
                     refuse()
-                topic_names = self.topic_names
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)
-                out += (write_compact_strings(topic_names), _write_iB(self.timeout_ms, tags_3), section_3)
+                out += (
+                    write_compact_strings(self.topic_names), _write_iB(self.timeout_ms, tags_3), section_3,
+                )
                 return
             if 1 <= version <= 3:
                 if self.topics is None or self.topics:

@@ -211,18 +211,16 @@ class DeleteTopicsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(responses_size)
                 )
                 for item in responses:
-                    if item.name is None:
-                        name_raw = b""
-                        name_size = 0
-                    else:
+                    if item.name is not None:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
                     else:
+                        name_raw, name_size = b"", 0
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -256,12 +254,11 @@ class DeleteTopicsResponse(Message, gc=False):
                         _write_h(item_2.error_code),
                     )
                     if version >= 5:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         out += (
                             SIZES[error_message_size_2]
                             if error_message_size_2 < 128

@@ -233,24 +233,21 @@ class DescribeAclsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if 2 <= version <= 3:
-                if self.resource_name_filter is None:
-                    resource_name_filter_raw = b""
-                    resource_name_filter_size = 0
-                else:
+                if self.resource_name_filter is not None:
                     resource_name_filter_raw = self.resource_name_filter.encode()
                     resource_name_filter_size = len(resource_name_filter_raw) + 1
-                if self.principal_filter is None:
-                    principal_filter_raw = b""
-                    principal_filter_size = 0
                 else:
+                    resource_name_filter_raw, resource_name_filter_size = b"", 0
+                if self.principal_filter is not None:
                     principal_filter_raw = self.principal_filter.encode()
                     principal_filter_size = len(principal_filter_raw) + 1
-                if self.host_filter is None:
-                    host_filter_raw = b""
-                    host_filter_size = 0
                 else:
+                    principal_filter_raw, principal_filter_size = b"", 0
+                if self.host_filter is not None:
                     host_filter_raw = self.host_filter.encode()
                     host_filter_size = len(host_filter_raw) + 1
+                else:
+                    host_filter_raw, host_filter_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -267,24 +264,21 @@ class DescribeAclsRequest(Message, gc=False):
                     host_filter_raw, _write_bbB(self.operation, self.permission_type, tags), section,
                 ))
             if version == 1:
-                if self.resource_name_filter is None:
-                    resource_name_filter_raw_2 = b""
-                    resource_name_filter_size_2 = -1
-                else:
+                if self.resource_name_filter is not None:
                     resource_name_filter_raw_2 = self.resource_name_filter.encode()
                     resource_name_filter_size_2 = len(resource_name_filter_raw_2)
-                if self.principal_filter is None:
-                    principal_filter_raw_2 = b""
-                    principal_filter_size_2 = -1
                 else:
+                    resource_name_filter_raw_2, resource_name_filter_size_2 = b"", -1
+                if self.principal_filter is not None:
                     principal_filter_raw_2 = self.principal_filter.encode()
                     principal_filter_size_2 = len(principal_filter_raw_2)
-                if self.host_filter is None:
-                    host_filter_raw_2 = b""
-                    host_filter_size_2 = -1
                 else:
+                    principal_filter_raw_2, principal_filter_size_2 = b"", -1
+                if self.host_filter is not None:
                     host_filter_raw_2 = self.host_filter.encode()
                     host_filter_size_2 = len(host_filter_raw_2)
+                else:
+                    host_filter_raw_2, host_filter_size_2 = b"", -1
                 if self.unknown_tagged_fields:
                     refuse()
                 return b"".join((

@@ -253,12 +253,11 @@ class DescribeAclsResponse(Message, gc=False):
         mark = len(out)
         try:
             if 2 <= version <= 3:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 resources = self.resources
                 resources_size = len(resources) + 1
                 out += (
@@ -305,12 +304,11 @@ class DescribeAclsResponse(Message, gc=False):
                 out += (SIZES[tags_3], section_3)
                 return
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = -1
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2)
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", -1
                 resources_2 = self.resources
                 resources_size_2 = len(resources_2)
                 out += (

@@ -156,12 +156,11 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 for item in components:
                     entity_type_raw = item.entity_type.encode()
                     entity_type_size = len(entity_type_raw) + 1
-                    if item.match is None:
-                        match_raw = b""
-                        match_size = 0
-                    else:
+                    if item.match is not None:
                         match_raw = item.match.encode()
                         match_size = len(match_raw) + 1
+                    else:
+                        match_raw, match_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -185,12 +184,11 @@ class DescribeClientQuotasRequest(Message, gc=False):
                 for item_2 in components_2:
                     entity_type_raw_2 = item_2.entity_type.encode()
                     entity_type_size_2 = len(entity_type_raw_2)
-                    if item_2.match is None:
-                        match_raw_2 = b""
-                        match_size_2 = -1
-                    else:
+                    if item_2.match is not None:
                         match_raw_2 = item_2.match.encode()
                         match_size_2 = len(match_raw_2)
+                    else:
+                        match_raw_2, match_size_2 = b"", -1
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (

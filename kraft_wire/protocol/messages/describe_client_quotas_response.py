@@ -280,17 +280,16 @@ class DescribeClientQuotasResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
-                entries = self.entries
-                if entries is None:
-                    entries, entries_size = [], 0
                 else:
+                    error_message_raw, error_message_size = b"", 0
+                if self.entries is not None:
+                    entries = self.entries
                     entries_size = len(entries) + 1
+                else:
+                    entries, entries_size = [], 0
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
                     if error_message_size < 128
@@ -304,12 +303,11 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     for item_2 in entity:
                         entity_type_raw = item_2.entity_type.encode()
                         entity_type_size = len(entity_type_raw) + 1
-                        if item_2.entity_name is None:
-                            entity_name_raw = b""
-                            entity_name_size = 0
-                        else:
+                        if item_2.entity_name is not None:
                             entity_name_raw = item_2.entity_name.encode()
                             entity_name_size = len(entity_name_raw) + 1
+                        else:
+                            entity_name_raw, entity_name_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -346,17 +344,16 @@ class DescribeClientQuotasResponse(Message, gc=False):
                 out += (SIZES[tags_4], section_4)
                 return
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = -1
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2)
-                entries_2 = self.entries
-                if entries_2 is None:
-                    entries_2, entries_size_2 = [], -1
                 else:
+                    error_message_raw_2, error_message_size_2 = b"", -1
+                if self.entries is not None:
+                    entries_2 = self.entries
                     entries_size_2 = len(entries_2)
+                else:
+                    entries_2, entries_size_2 = [], -1
                 out += (
                     _write_ihh(self.throttle_time_ms, self.error_code, error_message_size_2),
                     error_message_raw_2, _write_i(entries_size_2),
@@ -368,12 +365,11 @@ class DescribeClientQuotasResponse(Message, gc=False):
                     for item_5 in entity_2:
                         entity_type_raw_2 = item_5.entity_type.encode()
                         entity_type_size_2 = len(entity_type_raw_2)
-                        if item_5.entity_name is None:
-                            entity_name_raw_2 = b""
-                            entity_name_size_2 = -1
-                        else:
+                        if item_5.entity_name is not None:
                             entity_name_raw_2 = item_5.entity_name.encode()
                             entity_name_size_2 = len(entity_name_raw_2)
+                        else:
+                            entity_name_raw_2, entity_name_size_2 = b"", -1
                         if item_5.unknown_tagged_fields:
                             refuse()
                         out += (

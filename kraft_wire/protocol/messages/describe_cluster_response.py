@@ -240,12 +240,11 @@ class DescribeClusterResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 cluster_id_raw = self.cluster_id.encode()
                 cluster_id_size = len(cluster_id_raw) + 1
                 brokers = self.brokers
@@ -266,12 +265,11 @@ class DescribeClusterResponse(Message, gc=False):
                 for item in brokers:
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    if item.rack is None:
-                        rack_raw = b""
-                        rack_size = 0
-                    else:
+                    if item.rack is not None:
                         rack_raw = item.rack.encode()
                         rack_size = len(rack_raw) + 1
+                    else:
+                        rack_raw, rack_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -293,12 +291,11 @@ class DescribeClusterResponse(Message, gc=False):
             if 0 <= version <= 1:
                 if version < 1 and (self.endpoint_type != 1):
                     refuse()
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2) + 1
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", 0
                 cluster_id_raw_2 = self.cluster_id.encode()
                 cluster_id_size_2 = len(cluster_id_raw_2) + 1
                 brokers_2 = self.brokers
@@ -321,12 +318,11 @@ class DescribeClusterResponse(Message, gc=False):
                         refuse()
                     host_raw_2 = item_2.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    if item_2.rack is None:
-                        rack_raw_2 = b""
-                        rack_size_2 = 0
-                    else:
+                    if item_2.rack is not None:
                         rack_raw_2 = item_2.rack.encode()
                         rack_size_2 = len(rack_raw_2) + 1
+                    else:
+                        rack_raw_2, rack_size_2 = b"", 0
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)

@@ -203,7 +203,6 @@ class DescribeConfigsRequest(Message, gc=False):
                 for item in resources:
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
-                    configuration_keys = item.configuration_keys
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -212,7 +211,9 @@ class DescribeConfigsRequest(Message, gc=False):
                         if resource_name_size < 128
                         else _write_b(item.resource_type) + string_size(resource_name_size),
                         resource_name_raw,
-                        b"\0" if configuration_keys is None else write_compact_strings(configuration_keys),
+                        b"\0"
+                        if item.configuration_keys is None
+                        else write_compact_strings(item.configuration_keys),
                         SIZES[tags], section,
                     )
                 tags_2, section_2 = 0, b""

@@ -464,12 +464,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(results_size)
                 )
                 for item in results:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     resource_name_raw = item.resource_name.encode()
                     resource_name_size = len(resource_name_raw) + 1
                     configs = item.configs
@@ -488,12 +487,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     for item_2 in configs:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
-                        if item_2.value is None:
-                            value_raw = b""
-                            value_size = 0
-                        else:
+                        if item_2.value is not None:
                             value_raw = item_2.value.encode()
                             value_size = len(value_raw) + 1
+                        else:
+                            value_raw, value_size = b"", 0
                         synonyms = item_2.synonyms
                         synonyms_size = len(synonyms) + 1
                         out += (
@@ -510,12 +508,11 @@ class DescribeConfigsResponse(Message, gc=False):
                         for item_3 in synonyms:
                             name_raw_2 = item_3.name.encode()
                             name_size_2 = len(name_raw_2) + 1
-                            if item_3.value is None:
-                                value_raw_2 = b""
-                                value_size_2 = 0
-                            else:
+                            if item_3.value is not None:
                                 value_raw_2 = item_3.value.encode()
                                 value_size_2 = len(value_raw_2) + 1
+                            else:
+                                value_raw_2, value_size_2 = b"", 0
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
@@ -525,12 +522,11 @@ class DescribeConfigsResponse(Message, gc=False):
                                 SIZES[value_size_2] if value_size_2 < 128 else string_size(value_size_2),
                                 value_raw_2, _write_bB(item_3.source, tags), section,
                             )
-                        if item_2.documentation is None:
-                            documentation_raw = b""
-                            documentation_size = 0
-                        else:
+                        if item_2.documentation is not None:
                             documentation_raw = item_2.documentation.encode()
                             documentation_size = len(documentation_raw) + 1
+                        else:
+                            documentation_raw, documentation_size = b"", 0
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
@@ -554,12 +550,11 @@ class DescribeConfigsResponse(Message, gc=False):
                 results_size_2 = len(results_2)
                 out.append(_write_ii(self.throttle_time_ms, results_size_2))
                 for item_4 in results_2:
-                    if item_4.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = -1
-                    else:
+                    if item_4.error_message is not None:
                         error_message_raw_2 = item_4.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2)
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", -1
                     resource_name_raw_2 = item_4.resource_name.encode()
                     resource_name_size_2 = len(resource_name_raw_2)
                     configs_2 = item_4.configs
@@ -572,12 +567,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     for item_5 in configs_2:
                         name_raw_3 = item_5.name.encode()
                         name_size_3 = len(name_raw_3)
-                        if item_5.value is None:
-                            value_raw_3 = b""
-                            value_size_3 = -1
-                        else:
+                        if item_5.value is not None:
                             value_raw_3 = item_5.value.encode()
                             value_size_3 = len(value_raw_3)
+                        else:
+                            value_raw_3, value_size_3 = b"", -1
                         synonyms_2 = item_5.synonyms
                         synonyms_size_2 = len(synonyms_2)
                         out += (
@@ -589,24 +583,22 @@ class DescribeConfigsResponse(Message, gc=False):
                         for item_6 in synonyms_2:
                             name_raw_4 = item_6.name.encode()
                             name_size_4 = len(name_raw_4)
-                            if item_6.value is None:
-                                value_raw_4 = b""
-                                value_size_4 = -1
-                            else:
+                            if item_6.value is not None:
                                 value_raw_4 = item_6.value.encode()
                                 value_size_4 = len(value_raw_4)
+                            else:
+                                value_raw_4, value_size_4 = b"", -1
                             if item_6.unknown_tagged_fields:
                                 refuse()
                             out += (
                                 _write_h(name_size_4), name_raw_4, _write_h(value_size_4), value_raw_4,
                                 _write_b(item_6.source),
                             )
-                        if item_5.documentation is None:
-                            documentation_raw_2 = b""
-                            documentation_size_2 = -1
-                        else:
+                        if item_5.documentation is not None:
                             documentation_raw_2 = item_5.documentation.encode()
                             documentation_size_2 = len(documentation_raw_2)
+                        else:
+                            documentation_raw_2, documentation_size_2 = b"", -1
                         if item_5.unknown_tagged_fields:
                             refuse()
                         out += (_write_bh(item_5.config_type, documentation_size_2), documentation_raw_2)
@@ -620,12 +612,11 @@ class DescribeConfigsResponse(Message, gc=False):
                 results_size_3 = len(results_3)
                 out.append(_write_ii(self.throttle_time_ms, results_size_3))
                 for item_7 in results_3:
-                    if item_7.error_message is None:
-                        error_message_raw_3 = b""
-                        error_message_size_3 = -1
-                    else:
+                    if item_7.error_message is not None:
                         error_message_raw_3 = item_7.error_message.encode()
                         error_message_size_3 = len(error_message_raw_3)
+                    else:
+                        error_message_raw_3, error_message_size_3 = b"", -1
                     resource_name_raw_3 = item_7.resource_name.encode()
                     resource_name_size_3 = len(resource_name_raw_3)
                     configs_3 = item_7.configs
@@ -638,12 +629,11 @@ class DescribeConfigsResponse(Message, gc=False):
                     for item_8 in configs_3:
                         name_raw_5 = item_8.name.encode()
                         name_size_5 = len(name_raw_5)
-                        if item_8.value is None:
-                            value_raw_5 = b""
-                            value_size_5 = -1
-                        else:
+                        if item_8.value is not None:
                             value_raw_5 = item_8.value.encode()
                             value_size_5 = len(value_raw_5)
+                        else:
+                            value_raw_5, value_size_5 = b"", -1
                         synonyms_3 = item_8.synonyms
                         synonyms_size_3 = len(synonyms_3)
                         out += (
@@ -655,12 +645,11 @@ class DescribeConfigsResponse(Message, gc=False):
                         for item_9 in synonyms_3:
                             name_raw_6 = item_9.name.encode()
                             name_size_6 = len(name_raw_6)
-                            if item_9.value is None:
-                                value_raw_6 = b""
-                                value_size_6 = -1
-                            else:
+                            if item_9.value is not None:
                                 value_raw_6 = item_9.value.encode()
                                 value_size_6 = len(value_raw_6)
+                            else:
+                                value_raw_6, value_size_6 = b"", -1
                             if item_9.unknown_tagged_fields:
                                 refuse()
                             out += (

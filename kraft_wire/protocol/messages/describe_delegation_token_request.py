@@ -139,11 +139,11 @@ class DescribeDelegationTokenRequest(Message, gc=False):
         mark = len(out)
         try:
             if 2 <= version <= 3:
-                owners = self.owners
-                if owners is None:
-                    owners, owners_size = [], 0
-                else:
+                if self.owners is not None:
+                    owners = self.owners
                     owners_size = len(owners) + 1
+                else:
+                    owners, owners_size = [], 0
                 out.append(SIZES[owners_size] if owners_size < 128 else uvarint(owners_size))
                 for item in owners:
                     principal_type_raw = item.principal_type.encode()
@@ -169,11 +169,11 @@ class DescribeDelegationTokenRequest(Message, gc=False):
                 out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
-                owners_2 = self.owners
-                if owners_2 is None:
-                    owners_2, owners_size_2 = [], -1
-                else:
+                if self.owners is not None:
+                    owners_2 = self.owners
                     owners_size_2 = len(owners_2)
+                else:
+                    owners_2, owners_size_2 = [], -1
                 out.append(_write_i(owners_size_2))
                 for item_2 in owners_2:
                     principal_type_raw_2 = item_2.principal_type.encode()

@@ -127,12 +127,11 @@ class DescribeGroupsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if 5 <= version <= 6:
-                groups = self.groups
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(groups), _write_tB(self.include_authorized_operations, tags),
+                    write_compact_strings(self.groups), _write_tB(self.include_authorized_operations, tags),
                     section,
                 ))
             if 3 <= version <= 4:

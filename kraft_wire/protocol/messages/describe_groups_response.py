@@ -517,12 +517,11 @@ class DescribeGroupsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(groups_size)
                 )
                 for item in groups:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     group_state_raw = item.group_state.encode()
@@ -555,12 +554,11 @@ class DescribeGroupsResponse(Message, gc=False):
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
-                        if item_2.group_instance_id is None:
-                            group_instance_id_raw = b""
-                            group_instance_id_size = 0
-                        else:
+                        if item_2.group_instance_id is not None:
                             group_instance_id_raw = item_2.group_instance_id.encode()
                             group_instance_id_size = len(group_instance_id_raw) + 1
+                        else:
+                            group_instance_id_raw, group_instance_id_size = b"", 0
                         client_id_raw = item_2.client_id.encode()
                         client_id_size = len(client_id_raw) + 1
                         client_host_raw = item_2.client_host.encode()
@@ -646,12 +644,11 @@ class DescribeGroupsResponse(Message, gc=False):
                     for item_4 in members_2:
                         member_id_raw_2 = item_4.member_id.encode()
                         member_id_size_2 = len(member_id_raw_2) + 1
-                        if item_4.group_instance_id is None:
-                            group_instance_id_raw_2 = b""
-                            group_instance_id_size_2 = 0
-                        else:
+                        if item_4.group_instance_id is not None:
                             group_instance_id_raw_2 = item_4.group_instance_id.encode()
                             group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                        else:
+                            group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                         client_id_raw_2 = item_4.client_id.encode()
                         client_id_size_2 = len(client_id_raw_2) + 1
                         client_host_raw_2 = item_4.client_host.encode()
@@ -728,12 +725,11 @@ class DescribeGroupsResponse(Message, gc=False):
                         member_id_size_3 = len(member_id_raw_3)
                         out += (_write_h(member_id_size_3), member_id_raw_3)
                         if version >= 4:
-                            if item_6.group_instance_id is None:
-                                group_instance_id_raw_3 = b""
-                                group_instance_id_size_3 = -1
-                            else:
+                            if item_6.group_instance_id is not None:
                                 group_instance_id_raw_3 = item_6.group_instance_id.encode()
                                 group_instance_id_size_3 = len(group_instance_id_raw_3)
+                            else:
+                                group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                             out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
                         client_id_raw_3 = item_6.client_id.encode()
                         client_id_size_3 = len(client_id_raw_3)

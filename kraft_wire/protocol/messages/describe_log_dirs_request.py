@@ -141,11 +141,11 @@ class DescribeLogDirsRequest(Message, gc=False):
         mark = len(out)
         try:
             if 2 <= version <= 5:
-                topics = self.topics
-                if topics is None:
-                    topics, topics_size = [], 0
-                else:
+                if self.topics is not None:
+                    topics = self.topics
                     topics_size = len(topics) + 1
+                else:
+                    topics, topics_size = [], 0
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
                     topic_raw = item.topic.encode()
@@ -168,11 +168,11 @@ class DescribeLogDirsRequest(Message, gc=False):
                 out += (SIZES[tags_2], section_2)
                 return
             if version == 1:
-                topics_2 = self.topics
-                if topics_2 is None:
-                    topics_2, topics_size_2 = [], -1
-                else:
+                if self.topics is not None:
+                    topics_2 = self.topics
                     topics_size_2 = len(topics_2)
+                else:
+                    topics_2, topics_size_2 = [], -1
                 out.append(_write_i(topics_size_2))
                 for item_2 in topics_2:
                     topic_raw_2 = item_2.topic.encode()

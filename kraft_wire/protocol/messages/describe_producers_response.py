@@ -228,12 +228,11 @@ class DescribeProducersResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
+                        else:
+                            error_message_raw, error_message_size = b"", 0
                         active_producers = item_2.active_producers
                         active_producers_size = len(active_producers) + 1
                         out += (

@@ -487,12 +487,11 @@ class DescribeQuorumResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (
@@ -512,12 +511,11 @@ class DescribeQuorumResponse(Message, gc=False):
                         SIZES[partitions_size] if partitions_size < 128 else uvarint(partitions_size),
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         current_voters = item_2.current_voters
                         current_voters_size = len(current_voters) + 1
                         out += (

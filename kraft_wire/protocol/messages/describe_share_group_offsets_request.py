@@ -161,11 +161,11 @@ class DescribeShareGroupOffsetsRequest(Message, gc=False):
                 for item in groups:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
-                    topics = item.topics
-                    if topics is None:
-                        topics, topics_size = [], 0
-                    else:
+                    if item.topics is not None:
+                        topics = item.topics
                         topics_size = len(topics) + 1
+                    else:
+                        topics, topics_size = [], 0
                     out += (
                         SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
                         group_id_raw, SIZES[topics_size] if topics_size < 128 else uvarint(topics_size),

@@ -379,12 +379,11 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             else _write_16s(item_2.topic_id) + uvarint(partitions_size),
                         )
                         for item_3 in partitions:
-                            if item_3.error_message is None:
-                                error_message_raw = b""
-                                error_message_size = 0
-                            else:
+                            if item_3.error_message is not None:
                                 error_message_raw = item_3.error_message.encode()
                                 error_message_size = len(error_message_raw) + 1
+                            else:
+                                error_message_raw, error_message_size = b"", 0
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
@@ -404,12 +403,11 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                         out += (SIZES[tags_2], section_2)
-                    if item.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw_2 = item.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
                     tags_3, section_3 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
@@ -457,12 +455,11 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                             else _write_16s(item_5.topic_id) + uvarint(partitions_size_2),
                         )
                         for item_6 in partitions_2:
-                            if item_6.error_message is None:
-                                error_message_raw_3 = b""
-                                error_message_size_3 = 0
-                            else:
+                            if item_6.error_message is not None:
                                 error_message_raw_3 = item_6.error_message.encode()
                                 error_message_size_3 = len(error_message_raw_3) + 1
+                            else:
+                                error_message_raw_3, error_message_size_3 = b"", 0
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
@@ -482,12 +479,11 @@ class DescribeShareGroupOffsetsResponse(Message, gc=False):
                         if item_5.unknown_tagged_fields:
                             tags_6, section_6 = write_tags((), item_5.unknown_tagged_fields)
                         out += (SIZES[tags_6], section_6)
-                    if item_4.error_message is None:
-                        error_message_raw_4 = b""
-                        error_message_size_4 = 0
-                    else:
+                    if item_4.error_message is not None:
                         error_message_raw_4 = item_4.error_message.encode()
                         error_message_size_4 = len(error_message_raw_4) + 1
+                    else:
+                        error_message_raw_4, error_message_size_4 = b"", 0
                     tags_7, section_7 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), item_4.unknown_tagged_fields)

@@ -312,12 +312,11 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(topics_size)
                 )
                 for item in topics:
-                    if item.name is None:
-                        name_raw = b""
-                        name_size = 0
-                    else:
+                    if item.name is not None:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
+                    else:
+                        name_raw, name_size = b"", 0
                     partitions = item.partitions
                     partitions_size = len(partitions) + 1
                     out += (
@@ -334,16 +333,16 @@ class DescribeTopicPartitionsResponse(Message, gc=False):
                         replica_nodes_size = len(replica_nodes) + 1
                         isr_nodes = item_2.isr_nodes
                         isr_nodes_size = len(isr_nodes) + 1
-                        eligible_leader_replicas = item_2.eligible_leader_replicas
-                        if eligible_leader_replicas is None:
-                            eligible_leader_replicas, eligible_leader_replicas_size = (), 0
-                        else:
+                        if item_2.eligible_leader_replicas is not None:
+                            eligible_leader_replicas = item_2.eligible_leader_replicas
                             eligible_leader_replicas_size = len(eligible_leader_replicas) + 1
-                        last_known_elr = item_2.last_known_elr
-                        if last_known_elr is None:
-                            last_known_elr, last_known_elr_size = (), 0
                         else:
+                            eligible_leader_replicas, eligible_leader_replicas_size = (), 0
+                        if item_2.last_known_elr is not None:
+                            last_known_elr = item_2.last_known_elr
                             last_known_elr_size = len(last_known_elr) + 1
+                        else:
+                            last_known_elr, last_known_elr_size = (), 0
                         offline_replicas = item_2.offline_replicas
                         offline_replicas_size = len(offline_replicas) + 1
                         tags, section = 0, b""

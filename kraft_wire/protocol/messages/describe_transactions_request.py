@@ -76,11 +76,10 @@ class DescribeTransactionsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
-                transactional_ids = self.transactional_ids
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
-                return b"".join((write_compact_strings(transactional_ids), SIZES[tags], section))
+                return b"".join((write_compact_strings(self.transactional_ids), SIZES[tags], section))
         except ENCODE_FAULTS:
             pass
         out = []

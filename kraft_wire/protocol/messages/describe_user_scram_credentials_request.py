@@ -93,11 +93,11 @@ class DescribeUserScramCredentialsRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                users = self.users
-                if users is None:
-                    users, users_size = [], 0
-                else:
+                if self.users is not None:
+                    users = self.users
                     users_size = len(users) + 1
+                else:
+                    users, users_size = [], 0
                 out.append(SIZES[users_size] if users_size < 128 else uvarint(users_size))
                 for item in users:
                     name_raw = item.name.encode()

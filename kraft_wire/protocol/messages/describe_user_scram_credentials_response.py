@@ -181,12 +181,11 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 results = self.results
                 results_size = len(results) + 1
                 out += (
@@ -198,12 +197,11 @@ class DescribeUserScramCredentialsResponse(Message, gc=False):
                 for item in results:
                     user_raw = item.user.encode()
                     user_size = len(user_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw_2 = item.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
                     credential_infos = item.credential_infos
                     credential_infos_size = len(credential_infos) + 1
                     out += (

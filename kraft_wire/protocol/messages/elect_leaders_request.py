@@ -179,11 +179,11 @@ class ElectLeadersRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                topic_partitions = self.topic_partitions
-                if topic_partitions is None:
-                    topic_partitions, topic_partitions_size = [], 0
-                else:
+                if self.topic_partitions is not None:
+                    topic_partitions = self.topic_partitions
                     topic_partitions_size = len(topic_partitions) + 1
+                else:
+                    topic_partitions, topic_partitions_size = [], 0
                 out.append(
                     _write_bB(self.election_type, topic_partitions_size)
                     if topic_partitions_size < 128
@@ -210,11 +210,11 @@ class ElectLeadersRequest(Message, gc=False):
                 out += (_write_iB(self.timeout_ms, tags_2), section_2)
                 return
             if version == 1:
-                topic_partitions_2 = self.topic_partitions
-                if topic_partitions_2 is None:
-                    topic_partitions_2, topic_partitions_size_2 = [], -1
-                else:
+                if self.topic_partitions is not None:
+                    topic_partitions_2 = self.topic_partitions
                     topic_partitions_size_2 = len(topic_partitions_2)
+                else:
+                    topic_partitions_2, topic_partitions_size_2 = [], -1
                 out.append(_write_bi(self.election_type, topic_partitions_size_2))
                 for item_2 in topic_partitions_2:
                     topic_raw_2 = item_2.topic.encode()
@@ -229,11 +229,11 @@ class ElectLeadersRequest(Message, gc=False):
             if version == 0:
                 if self.election_type != 0:
                     refuse()
-                topic_partitions_3 = self.topic_partitions
-                if topic_partitions_3 is None:
-                    topic_partitions_3, topic_partitions_size_3 = [], -1
-                else:
+                if self.topic_partitions is not None:
+                    topic_partitions_3 = self.topic_partitions
                     topic_partitions_size_3 = len(topic_partitions_3)
+                else:
+                    topic_partitions_3, topic_partitions_size_3 = [], -1
                 out.append(_write_i(topic_partitions_size_3))
                 for item_3 in topic_partitions_3:
                     topic_raw_3 = item_3.topic.encode()

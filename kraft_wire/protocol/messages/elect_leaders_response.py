@@ -264,12 +264,11 @@ class ElectLeadersResponse(Message, gc=False):
                         else uvarint(partition_result_size),
                     )
                     for item_2 in partition_result:
-                        if item_2.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
+                        else:
+                            error_message_raw, error_message_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -303,12 +302,11 @@ class ElectLeadersResponse(Message, gc=False):
                     partition_result_size_2 = len(partition_result_2)
                     out += (_write_h(topic_size_2), topic_raw_2, _write_i(partition_result_size_2))
                     for item_4 in partition_result_2:
-                        if item_4.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = -1
-                        else:
+                        if item_4.error_message is not None:
                             error_message_raw_2 = item_4.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2)
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", -1
                         if item_4.unknown_tagged_fields:
                             refuse()
                         out += (
@@ -333,12 +331,11 @@ class ElectLeadersResponse(Message, gc=False):
                     partition_result_size_3 = len(partition_result_3)
                     out += (_write_h(topic_size_3), topic_raw_3, _write_i(partition_result_size_3))
                     for item_6 in partition_result_3:
-                        if item_6.error_message is None:
-                            error_message_raw_3 = b""
-                            error_message_size_3 = -1
-                        else:
+                        if item_6.error_message is not None:
                             error_message_raw_3 = item_6.error_message.encode()
                             error_message_size_3 = len(error_message_raw_3)
+                        else:
+                            error_message_raw_3, error_message_size_3 = b"", -1
                         if item_6.unknown_tagged_fields:
                             refuse()
                         out += (

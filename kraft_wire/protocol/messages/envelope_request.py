@@ -137,12 +137,11 @@ class EnvelopeRequest(Message, gc=False):
             if version == 0:
                 request_data_raw = self.request_data
                 request_data_size = len(request_data_raw) + 1
-                if self.request_principal is None:
-                    request_principal_raw = b""
-                    request_principal_size = 0
-                else:
+                if self.request_principal is not None:
                     request_principal_raw = self.request_principal
                     request_principal_size = len(request_principal_raw) + 1
+                else:
+                    request_principal_raw, request_principal_size = b"", 0
                 client_host_address_raw = self.client_host_address
                 client_host_address_size = len(client_host_address_raw) + 1
                 tags, section = 0, b""

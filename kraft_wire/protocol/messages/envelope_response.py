@@ -92,12 +92,11 @@ class EnvelopeResponse(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
-                if self.response_data is None:
-                    response_data_raw = b""
-                    response_data_size = 0
-                else:
+                if self.response_data is not None:
                     response_data_raw = self.response_data
                     response_data_size = len(response_data_raw) + 1
+                else:
+                    response_data_raw, response_data_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)

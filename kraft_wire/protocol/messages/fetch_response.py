@@ -716,11 +716,11 @@ class FetchResponse(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        aborted_transactions = item_2.aborted_transactions
-                        if aborted_transactions is None:
-                            aborted_transactions, aborted_transactions_size = [], 0
-                        else:
+                        if item_2.aborted_transactions is not None:
+                            aborted_transactions = item_2.aborted_transactions
                             aborted_transactions_size = len(aborted_transactions) + 1
+                        else:
+                            aborted_transactions, aborted_transactions_size = [], 0
                         out.append(
                             _write_ihqqqB(
                                 item_2.partition_index, item_2.error_code, item_2.high_watermark,
@@ -737,12 +737,11 @@ class FetchResponse(Message, gc=False):
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
                             out += (_write_qqB(item_3.producer_id, item_3.first_offset, tags), section)
-                        if item_2.records is None:
-                            records_raw = b""
-                            records_size = 0
-                        else:
+                        if item_2.records is not None:
                             records_raw = item_2.records
                             records_size = len(records_raw) + 1
+                        else:
+                            records_raw, records_size = b"", 0
                         tags_2, section_2 = 0, b""
                         if (
                             item_2.unknown_tagged_fields
@@ -815,12 +814,11 @@ class FetchResponse(Message, gc=False):
                         for item_4 in node_endpoints:
                             host_raw = item_4.host.encode()
                             host_size = len(host_raw) + 1
-                            if item_4.rack is None:
-                                rack_raw = b""
-                                rack_size = 0
-                            else:
+                            if item_4.rack is not None:
                                 rack_raw = item_4.rack.encode()
                                 rack_size = len(rack_raw) + 1
+                            else:
+                                rack_raw, rack_size = b"", 0
                             tags_8, section_8 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_8, section_8 = write_tags((), item_4.unknown_tagged_fields)
@@ -862,11 +860,11 @@ class FetchResponse(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_6 in partitions_2:
-                        aborted_transactions_2 = item_6.aborted_transactions
-                        if aborted_transactions_2 is None:
-                            aborted_transactions_2, aborted_transactions_size_2 = [], 0
-                        else:
+                        if item_6.aborted_transactions is not None:
+                            aborted_transactions_2 = item_6.aborted_transactions
                             aborted_transactions_size_2 = len(aborted_transactions_2) + 1
+                        else:
+                            aborted_transactions_2, aborted_transactions_size_2 = [], 0
                         out.append(
                             _write_ihqqqB(
                                 item_6.partition_index, item_6.error_code, item_6.high_watermark,
@@ -884,12 +882,11 @@ class FetchResponse(Message, gc=False):
                             if item_7.unknown_tagged_fields:
                                 tags_9, section_9 = write_tags((), item_7.unknown_tagged_fields)
                             out += (_write_qqB(item_7.producer_id, item_7.first_offset, tags_9), section_9)
-                        if item_6.records is None:
-                            records_raw_2 = b""
-                            records_size_2 = 0
-                        else:
+                        if item_6.records is not None:
                             records_raw_2 = item_6.records
                             records_size_2 = len(records_raw_2) + 1
+                        else:
+                            records_raw_2, records_size_2 = b"", 0
                         tags_10, section_10 = 0, b""
                         if (
                             item_6.unknown_tagged_fields
@@ -986,11 +983,11 @@ class FetchResponse(Message, gc=False):
                             refuse()
                         if version < 11 and (item_9.preferred_read_replica != -1):
                             refuse()
-                        aborted_transactions_3 = item_9.aborted_transactions
-                        if aborted_transactions_3 is None:
-                            aborted_transactions_3, aborted_transactions_size_3 = [], -1
-                        else:
+                        if item_9.aborted_transactions is not None:
+                            aborted_transactions_3 = item_9.aborted_transactions
                             aborted_transactions_size_3 = len(aborted_transactions_3)
+                        else:
+                            aborted_transactions_3, aborted_transactions_size_3 = [], -1
                         out += (
                             _write_ihqq(
                                 item_9.partition_index, item_9.error_code, item_9.high_watermark,
@@ -1003,12 +1000,11 @@ class FetchResponse(Message, gc=False):
                             if item_10.unknown_tagged_fields:
                                 refuse()
                             out.append(_write_qq(item_10.producer_id, item_10.first_offset))
-                        if item_9.records is None:
-                            records_raw_3 = b""
-                            records_size_3 = -1
-                        else:
+                        if item_9.records is not None:
                             records_raw_3 = item_9.records
                             records_size_3 = len(records_raw_3)
+                        else:
+                            records_raw_3, records_size_3 = b"", -1
                         if item_9.unknown_tagged_fields:
                             refuse()
                         out += (

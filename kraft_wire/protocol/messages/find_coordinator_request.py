@@ -152,12 +152,12 @@ class FindCoordinatorRequest(Message, gc=False):
             if 4 <= version <= 6:
                 if self.key != '':
                     refuse()
-                coordinator_keys = self.coordinator_keys
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    _write_b(self.key_type), write_compact_strings(coordinator_keys), SIZES[tags], section,
+                    _write_b(self.key_type), write_compact_strings(self.coordinator_keys), SIZES[tags],
+                    section,
                 ))
             if version == 3:
                 if self.coordinator_keys is None or self.coordinator_keys:

@@ -241,12 +241,11 @@ class FindCoordinatorResponse(Message, gc=False):
                     key_size = len(key_raw) + 1
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -269,12 +268,11 @@ class FindCoordinatorResponse(Message, gc=False):
             if version == 3:
                 if self.coordinators is None or self.coordinators:
                     refuse()
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2) + 1
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", 0
                 host_raw_2 = self.host.encode()
                 host_size_2 = len(host_raw_2) + 1
                 tags_3, section_3 = 0, b""
@@ -298,12 +296,11 @@ class FindCoordinatorResponse(Message, gc=False):
                     refuse()
                 out += (_write_i(self.throttle_time_ms) if version >= 1 else b"", _write_h(self.error_code))
                 if version >= 1:
-                    if self.error_message is None:
-                        error_message_raw_3 = b""
-                        error_message_size_3 = -1
-                    else:
+                    if self.error_message is not None:
                         error_message_raw_3 = self.error_message.encode()
                         error_message_size_3 = len(error_message_raw_3)
+                    else:
+                        error_message_raw_3, error_message_size_3 = b"", -1
                     out += (_write_h(error_message_size_3), error_message_raw_3)
                 host_raw_3 = self.host.encode()
                 host_size_3 = len(host_raw_3)

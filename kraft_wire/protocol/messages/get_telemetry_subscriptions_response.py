@@ -152,7 +152,6 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
             if version == 0:
                 accepted_compression_types = self.accepted_compression_types
                 accepted_compression_types_size = len(accepted_compression_types) + 1
-                requested_metrics = self.requested_metrics
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -166,7 +165,7 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
                     if accepted_compression_types_size < SHORT
                     else write_long_array(accepted_compression_types, "b"),
                     _write_iit(self.push_interval_ms, self.telemetry_max_bytes, self.delta_temporality),
-                    write_compact_strings(requested_metrics), SIZES[tags], section,
+                    write_compact_strings(self.requested_metrics), SIZES[tags], section,
                 ))
         except ENCODE_FAULTS:
             pass

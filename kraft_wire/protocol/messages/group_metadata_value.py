@@ -416,18 +416,16 @@ class GroupMetadataValue(Message, gc=False):
             if version == 4:
                 protocol_type_raw = self.protocol_type.encode()
                 protocol_type_size = len(protocol_type_raw) + 1
-                if self.protocol is None:
-                    protocol_raw = b""
-                    protocol_size = 0
-                else:
+                if self.protocol is not None:
                     protocol_raw = self.protocol.encode()
                     protocol_size = len(protocol_raw) + 1
-                if self.leader is None:
-                    leader_raw = b""
-                    leader_size = 0
                 else:
+                    protocol_raw, protocol_size = b"", 0
+                if self.leader is not None:
                     leader_raw = self.leader.encode()
                     leader_size = len(leader_raw) + 1
+                else:
+                    leader_raw, leader_size = b"", 0
                 members = self.members
                 members_size = len(members) + 1
                 out += (
@@ -447,12 +445,11 @@ class GroupMetadataValue(Message, gc=False):
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
-                    if item.group_instance_id is None:
-                        group_instance_id_raw = b""
-                        group_instance_id_size = 0
-                    else:
+                    if item.group_instance_id is not None:
                         group_instance_id_raw = item.group_instance_id.encode()
                         group_instance_id_size = len(group_instance_id_raw) + 1
+                    else:
+                        group_instance_id_raw, group_instance_id_size = b"", 0
                     client_id_raw = item.client_id.encode()
                     client_id_size = len(client_id_raw) + 1
                     client_host_raw = item.client_host.encode()
@@ -492,18 +489,16 @@ class GroupMetadataValue(Message, gc=False):
             if version == 3:
                 protocol_type_raw_2 = self.protocol_type.encode()
                 protocol_type_size_2 = len(protocol_type_raw_2)
-                if self.protocol is None:
-                    protocol_raw_2 = b""
-                    protocol_size_2 = -1
-                else:
+                if self.protocol is not None:
                     protocol_raw_2 = self.protocol.encode()
                     protocol_size_2 = len(protocol_raw_2)
-                if self.leader is None:
-                    leader_raw_2 = b""
-                    leader_size_2 = -1
                 else:
+                    protocol_raw_2, protocol_size_2 = b"", -1
+                if self.leader is not None:
                     leader_raw_2 = self.leader.encode()
                     leader_size_2 = len(leader_raw_2)
+                else:
+                    leader_raw_2, leader_size_2 = b"", -1
                 members_2 = self.members
                 members_size_2 = len(members_2)
                 out += (
@@ -514,12 +509,11 @@ class GroupMetadataValue(Message, gc=False):
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2)
-                    if item_2.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = -1
-                    else:
+                    if item_2.group_instance_id is not None:
                         group_instance_id_raw_2 = item_2.group_instance_id.encode()
                         group_instance_id_size_2 = len(group_instance_id_raw_2)
+                    else:
+                        group_instance_id_raw_2, group_instance_id_size_2 = b"", -1
                     client_id_raw_2 = item_2.client_id.encode()
                     client_id_size_2 = len(client_id_raw_2)
                     client_host_raw_2 = item_2.client_host.encode()
@@ -543,18 +537,16 @@ class GroupMetadataValue(Message, gc=False):
             if 0 <= version <= 2:
                 protocol_type_raw_3 = self.protocol_type.encode()
                 protocol_type_size_3 = len(protocol_type_raw_3)
-                if self.protocol is None:
-                    protocol_raw_3 = b""
-                    protocol_size_3 = -1
-                else:
+                if self.protocol is not None:
                     protocol_raw_3 = self.protocol.encode()
                     protocol_size_3 = len(protocol_raw_3)
-                if self.leader is None:
-                    leader_raw_3 = b""
-                    leader_size_3 = -1
                 else:
+                    protocol_raw_3, protocol_size_3 = b"", -1
+                if self.leader is not None:
                     leader_raw_3 = self.leader.encode()
                     leader_size_3 = len(leader_raw_3)
+                else:
+                    leader_raw_3, leader_size_3 = b"", -1
                 members_3 = self.members
                 members_size_3 = len(members_3)
                 out += (

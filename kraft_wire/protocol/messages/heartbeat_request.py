@@ -224,12 +224,11 @@ class HeartbeatRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw = b""
-                    group_instance_id_size = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw = self.group_instance_id.encode()
                     group_instance_id_size = len(group_instance_id_raw) + 1
+                else:
+                    group_instance_id_raw, group_instance_id_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -249,12 +248,11 @@ class HeartbeatRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2)
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2)
-                if self.group_instance_id is None:
-                    group_instance_id_raw_2 = b""
-                    group_instance_id_size_2 = -1
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw_2 = self.group_instance_id.encode()
                     group_instance_id_size_2 = len(group_instance_id_raw_2)
+                else:
+                    group_instance_id_raw_2, group_instance_id_size_2 = b"", -1
                 if self.unknown_tagged_fields:
                     refuse()
                 return b"".join((

@@ -209,12 +209,11 @@ class InitProducerIdRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 6:
-                if self.transactional_id is None:
-                    transactional_id_raw = b""
-                    transactional_id_size = 0
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw = self.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
+                else:
+                    transactional_id_raw, transactional_id_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -238,12 +237,11 @@ class InitProducerIdRequest(Message, gc=False):
                     refuse()
                 if self.keep_prepared_txn:
                     refuse()
-                if self.transactional_id is None:
-                    transactional_id_raw_2 = b""
-                    transactional_id_size_2 = 0
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw_2 = self.transactional_id.encode()
                     transactional_id_size_2 = len(transactional_id_raw_2) + 1
+                else:
+                    transactional_id_raw_2, transactional_id_size_2 = b"", 0
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -264,12 +262,11 @@ class InitProducerIdRequest(Message, gc=False):
                     refuse()
                 if self.keep_prepared_txn:
                     refuse()
-                if self.transactional_id is None:
-                    transactional_id_raw_3 = b""
-                    transactional_id_size_3 = -1
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw_3 = self.transactional_id.encode()
                     transactional_id_size_3 = len(transactional_id_raw_3)
+                else:
+                    transactional_id_raw_3, transactional_id_size_3 = b"", -1
                 if self.unknown_tagged_fields:
                     refuse()
                 return b"".join((

@@ -332,12 +332,11 @@ class JoinGroupRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw = b""
-                    group_instance_id_size = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw = self.group_instance_id.encode()
                     group_instance_id_size = len(group_instance_id_raw) + 1
+                else:
+                    group_instance_id_raw, group_instance_id_size = b"", 0
                 protocol_type_raw = self.protocol_type.encode()
                 protocol_type_size = len(protocol_type_raw) + 1
                 protocols = self.protocols
@@ -373,12 +372,11 @@ class JoinGroupRequest(Message, gc=False):
                         SIZES[metadata_size] if metadata_size < 128 else uvarint(metadata_size), metadata_raw,
                         SIZES[tags], section,
                     )
-                if self.reason is None:
-                    reason_raw = b""
-                    reason_size = 0
-                else:
+                if self.reason is not None:
                     reason_raw = self.reason.encode()
                     reason_size = len(reason_raw) + 1
+                else:
+                    reason_raw, reason_size = b"", 0
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
@@ -392,12 +390,11 @@ class JoinGroupRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw_2 = b""
-                    group_instance_id_size_2 = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw_2 = self.group_instance_id.encode()
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                else:
+                    group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                 protocol_type_raw_2 = self.protocol_type.encode()
                 protocol_type_size_2 = len(protocol_type_raw_2) + 1
                 protocols_2 = self.protocols
@@ -452,12 +449,11 @@ class JoinGroupRequest(Message, gc=False):
                     member_id_raw_3,
                 )
                 if version >= 5:
-                    if self.group_instance_id is None:
-                        group_instance_id_raw_3 = b""
-                        group_instance_id_size_3 = -1
-                    else:
+                    if self.group_instance_id is not None:
                         group_instance_id_raw_3 = self.group_instance_id.encode()
                         group_instance_id_size_3 = len(group_instance_id_raw_3)
+                    else:
+                        group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                     out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
                 protocol_type_raw_3 = self.protocol_type.encode()
                 protocol_type_size_3 = len(protocol_type_raw_3)

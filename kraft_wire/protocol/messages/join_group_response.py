@@ -372,18 +372,16 @@ class JoinGroupResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 9:
-                if self.protocol_type is None:
-                    protocol_type_raw = b""
-                    protocol_type_size = 0
-                else:
+                if self.protocol_type is not None:
                     protocol_type_raw = self.protocol_type.encode()
                     protocol_type_size = len(protocol_type_raw) + 1
-                if self.protocol_name is None:
-                    protocol_name_raw = b""
-                    protocol_name_size = 0
                 else:
+                    protocol_type_raw, protocol_type_size = b"", 0
+                if self.protocol_name is not None:
                     protocol_name_raw = self.protocol_name.encode()
                     protocol_name_size = len(protocol_name_raw) + 1
+                else:
+                    protocol_name_raw, protocol_name_size = b"", 0
                 leader_raw = self.leader.encode()
                 leader_size = len(leader_raw) + 1
                 member_id_raw = self.member_id.encode()
@@ -412,12 +410,11 @@ class JoinGroupResponse(Message, gc=False):
                 for item in members:
                     member_id_raw_2 = item.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
-                    if item.group_instance_id is None:
-                        group_instance_id_raw = b""
-                        group_instance_id_size = 0
-                    else:
+                    if item.group_instance_id is not None:
                         group_instance_id_raw = item.group_instance_id.encode()
                         group_instance_id_size = len(group_instance_id_raw) + 1
+                    else:
+                        group_instance_id_raw, group_instance_id_size = b"", 0
                     metadata_raw = item.metadata
                     metadata_size = len(metadata_raw) + 1
                     tags, section = 0, b""
@@ -443,26 +440,24 @@ class JoinGroupResponse(Message, gc=False):
                     refuse()
                 out.append(_write_ihi(self.throttle_time_ms, self.error_code, self.generation_id))
                 if version >= 7:
-                    if self.protocol_type is None:
-                        protocol_type_raw_2 = b""
-                        protocol_type_size_2 = 0
-                    else:
+                    if self.protocol_type is not None:
                         protocol_type_raw_2 = self.protocol_type.encode()
                         protocol_type_size_2 = len(protocol_type_raw_2) + 1
+                    else:
+                        protocol_type_raw_2, protocol_type_size_2 = b"", 0
                     out += (
                         SIZES[protocol_type_size_2]
                         if protocol_type_size_2 < 128
                         else string_size(protocol_type_size_2),
                         protocol_type_raw_2,
                     )
-                if self.protocol_name is None:
-                    if not (version >= 7):
-                        refuse()
-                    protocol_name_raw_2 = b""
-                    protocol_name_size_2 = 0
-                else:
+                if self.protocol_name is not None:
                     protocol_name_raw_2 = self.protocol_name.encode()
                     protocol_name_size_2 = len(protocol_name_raw_2) + 1
+                elif not (version >= 7):
+                    refuse()
+                else:
+                    protocol_name_raw_2, protocol_name_size_2 = b"", 0
                 leader_raw_2 = self.leader.encode()
                 leader_size_2 = len(leader_raw_2) + 1
                 member_id_raw_3 = self.member_id.encode()
@@ -482,12 +477,11 @@ class JoinGroupResponse(Message, gc=False):
                 for item_2 in members_2:
                     member_id_raw_4 = item_2.member_id.encode()
                     member_id_size_4 = len(member_id_raw_4) + 1
-                    if item_2.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = 0
-                    else:
+                    if item_2.group_instance_id is not None:
                         group_instance_id_raw_2 = item_2.group_instance_id.encode()
                         group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                    else:
+                        group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                     metadata_raw_2 = item_2.metadata
                     metadata_size_2 = len(metadata_raw_2) + 1
                     tags_3, section_3 = 0, b""
@@ -532,12 +526,11 @@ class JoinGroupResponse(Message, gc=False):
                     member_id_size_6 = len(member_id_raw_6)
                     out += (_write_h(member_id_size_6), member_id_raw_6)
                     if version >= 5:
-                        if item_3.group_instance_id is None:
-                            group_instance_id_raw_3 = b""
-                            group_instance_id_size_3 = -1
-                        else:
+                        if item_3.group_instance_id is not None:
                             group_instance_id_raw_3 = item_3.group_instance_id.encode()
                             group_instance_id_size_3 = len(group_instance_id_raw_3)
+                        else:
+                            group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                         out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
                     metadata_raw_3 = item_3.metadata
                     metadata_size_3 = len(metadata_raw_3)

@@ -244,18 +244,16 @@ class LeaveGroupRequest(Message, gc=False):
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
-                    if item.group_instance_id is None:
-                        group_instance_id_raw = b""
-                        group_instance_id_size = 0
-                    else:
+                    if item.group_instance_id is not None:
                         group_instance_id_raw = item.group_instance_id.encode()
                         group_instance_id_size = len(group_instance_id_raw) + 1
-                    if item.reason is None:
-                        reason_raw = b""
-                        reason_size = 0
                     else:
+                        group_instance_id_raw, group_instance_id_size = b"", 0
+                    if item.reason is not None:
                         reason_raw = item.reason.encode()
                         reason_size = len(reason_raw) + 1
+                    else:
+                        reason_raw, reason_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -289,12 +287,11 @@ class LeaveGroupRequest(Message, gc=False):
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
-                    if item_2.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = 0
-                    else:
+                    if item_2.group_instance_id is not None:
                         group_instance_id_raw_2 = item_2.group_instance_id.encode()
                         group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                    else:
+                        group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -330,12 +327,11 @@ class LeaveGroupRequest(Message, gc=False):
                     for item_3 in members_3:
                         member_id_raw_4 = item_3.member_id.encode()
                         member_id_size_4 = len(member_id_raw_4)
-                        if item_3.group_instance_id is None:
-                            group_instance_id_raw_3 = b""
-                            group_instance_id_size_3 = -1
-                        else:
+                        if item_3.group_instance_id is not None:
                             group_instance_id_raw_3 = item_3.group_instance_id.encode()
                             group_instance_id_size_3 = len(group_instance_id_raw_3)
+                        else:
+                            group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                         if item_3.unknown_tagged_fields:
                             refuse()
                         out += (

@@ -170,12 +170,11 @@ class LeaveGroupResponse(Message, gc=False):
                 for item in members:
                     member_id_raw = item.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
-                    if item.group_instance_id is None:
-                        group_instance_id_raw = b""
-                        group_instance_id_size = 0
-                    else:
+                    if item.group_instance_id is not None:
                         group_instance_id_raw = item.group_instance_id.encode()
                         group_instance_id_size = len(group_instance_id_raw) + 1
+                    else:
+                        group_instance_id_raw, group_instance_id_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -199,12 +198,11 @@ class LeaveGroupResponse(Message, gc=False):
                 for item_2 in members_2:
                     member_id_raw_2 = item_2.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2)
-                    if item_2.group_instance_id is None:
-                        group_instance_id_raw_2 = b""
-                        group_instance_id_size_2 = -1
-                    else:
+                    if item_2.group_instance_id is not None:
                         group_instance_id_raw_2 = item_2.group_instance_id.encode()
                         group_instance_id_size_2 = len(group_instance_id_raw_2)
+                    else:
+                        group_instance_id_raw_2, group_instance_id_size_2 = b"", -1
                     if item_2.unknown_tagged_fields:
                         refuse()
                     out += (

@@ -132,14 +132,12 @@ class ListGroupsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 5:
-                states_filter = self.states_filter
-                types_filter = self.types_filter
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(states_filter), write_compact_strings(types_filter), SIZES[tags],
-                    section,
+                    write_compact_strings(self.states_filter), write_compact_strings(self.types_filter),
+                    SIZES[tags], section,
                 ))
             if 3 <= version <= 4:
                 out = []
@@ -148,8 +146,7 @@ class ListGroupsRequest(Message, gc=False):
                 if self.types_filter is None or self.types_filter:
                     refuse()
                 if version >= 4:
-                    states_filter_2 = self.states_filter
-                    out.append(write_compact_strings(states_filter_2))
+                    out.append(write_compact_strings(self.states_filter))
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)

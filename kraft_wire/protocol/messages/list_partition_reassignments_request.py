@@ -119,11 +119,11 @@ class ListPartitionReassignmentsRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                topics = self.topics
-                if topics is None:
-                    topics, topics_size = [], 0
-                else:
+                if self.topics is not None:
+                    topics = self.topics
                     topics_size = len(topics) + 1
+                else:
+                    topics, topics_size = [], 0
                 out.append(
                     _write_iB(self.timeout_ms, topics_size)
                     if topics_size < 128

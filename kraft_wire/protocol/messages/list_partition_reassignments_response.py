@@ -201,12 +201,11 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (

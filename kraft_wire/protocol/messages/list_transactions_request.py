@@ -210,20 +210,18 @@ class ListTransactionsRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 2:
-                state_filters = self.state_filters
                 producer_id_filters = self.producer_id_filters
                 producer_id_filters_size = len(producer_id_filters) + 1
-                if self.transactional_id_pattern is None:
-                    transactional_id_pattern_raw = b""
-                    transactional_id_pattern_size = 0
-                else:
+                if self.transactional_id_pattern is not None:
                     transactional_id_pattern_raw = self.transactional_id_pattern.encode()
                     transactional_id_pattern_size = len(transactional_id_pattern_raw) + 1
+                else:
+                    transactional_id_pattern_raw, transactional_id_pattern_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(state_filters),
+                    write_compact_strings(self.state_filters),
                     _write_array_q[producer_id_filters_size](producer_id_filters_size, *producer_id_filters)
                     if producer_id_filters_size < SHORT
                     else write_long_array(producer_id_filters, "q"),
@@ -237,14 +235,13 @@ class ListTransactionsRequest(Message, gc=False):
                     refuse()
                 if self.transactional_id_pattern is not None:
                     refuse()
-                state_filters_2 = self.state_filters
                 producer_id_filters_2 = self.producer_id_filters
                 producer_id_filters_size_2 = len(producer_id_filters_2) + 1
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(state_filters_2),
+                    write_compact_strings(self.state_filters),
                     _write_array_q[producer_id_filters_size_2](
                         producer_id_filters_size_2, *producer_id_filters_2,
                     )

@@ -131,12 +131,11 @@ class ListTransactionsResponse(Message, gc=False):
         mark = len(out)
         try:
             if 0 <= version <= 2:
-                unknown_state_filters = self.unknown_state_filters
                 transaction_states = self.transaction_states
                 transaction_states_size = len(transaction_states) + 1
                 out += (
                     _write_ih(self.throttle_time_ms, self.error_code),
-                    write_compact_strings(unknown_state_filters),
+                    write_compact_strings(self.unknown_state_filters),
                     SIZES[transaction_states_size]
                     if transaction_states_size < 128
                     else uvarint(transaction_states_size),

@@ -228,19 +228,18 @@ class MetadataRequest(Message, gc=False):
             if 11 <= version <= 13:
                 if self.include_cluster_authorized_operations:
                     refuse()
-                topics = self.topics
-                if topics is None:
-                    topics, topics_size = [], 0
-                else:
+                if self.topics is not None:
+                    topics = self.topics
                     topics_size = len(topics) + 1
+                else:
+                    topics, topics_size = [], 0
                 out.append(SIZES[topics_size] if topics_size < 128 else uvarint(topics_size))
                 for item in topics:
-                    if item.name is None:
-                        name_raw = b""
-                        name_size = 0
-                    else:
+                    if item.name is not None:
                         name_raw = item.name.encode()
                         name_size = len(name_raw) + 1
+                    else:
+                        name_raw, name_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -261,21 +260,20 @@ class MetadataRequest(Message, gc=False):
                 )
                 return
             if 9 <= version <= 10:
-                topics_2 = self.topics
-                if topics_2 is None:
-                    topics_2, topics_size_2 = [], 0
-                else:
+                if self.topics is not None:
+                    topics_2 = self.topics
                     topics_size_2 = len(topics_2) + 1
+                else:
+                    topics_2, topics_size_2 = [], 0
                 out.append(SIZES[topics_size_2] if topics_size_2 < 128 else uvarint(topics_size_2))
                 for item_2 in topics_2:
-                    if item_2.name is None:
-                        if not (version >= 10):
-                            refuse()
-                        name_raw_2 = b""
-                        name_size_2 = 0
-                    else:
+                    if item_2.name is not None:
                         name_raw_2 = item_2.name.encode()
                         name_size_2 = len(name_raw_2) + 1
+                    elif not (version >= 10):
+                        refuse()
+                    else:
+                        name_raw_2, name_size_2 = b"", 0
                     tags_3, section_3 = 0, b""
                     if item_2.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item_2.unknown_tagged_fields)
@@ -302,13 +300,13 @@ class MetadataRequest(Message, gc=False):
                     refuse()
                 if version < 8 and (self.include_topic_authorized_operations):
                     refuse()
-                topics_3 = self.topics
-                if topics_3 is None:
-                    if not (version >= 1):
-                        refuse()
-                    topics_3, topics_size_3 = [], -1
-                else:
+                if self.topics is not None:
+                    topics_3 = self.topics
                     topics_size_3 = len(topics_3)
+                elif not (version >= 1):
+                    refuse()
+                else:
+                    topics_3, topics_size_3 = [], -1
                 out.append(_write_i(topics_size_3))
                 for item_3 in topics_3:
                     if item_3.name is None:

@@ -618,12 +618,11 @@ class MetadataResponse(Message, gc=False):
                 for item in brokers:
                     host_raw = item.host.encode()
                     host_size = len(host_raw) + 1
-                    if item.rack is None:
-                        rack_raw = b""
-                        rack_size = 0
-                    else:
+                    if item.rack is not None:
                         rack_raw = item.rack.encode()
                         rack_size = len(rack_raw) + 1
+                    else:
+                        rack_raw, rack_size = b"", 0
                     tags, section = 0, b""
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
@@ -637,12 +636,11 @@ class MetadataResponse(Message, gc=False):
                         else _write_i(item.port) + string_size(rack_size),
                         rack_raw, SIZES[tags], section,
                     )
-                if self.cluster_id is None:
-                    cluster_id_raw = b""
-                    cluster_id_size = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
                     cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (
@@ -653,12 +651,11 @@ class MetadataResponse(Message, gc=False):
                     else _write_i(self.controller_id) + uvarint(topics_size),
                 )
                 for item_2 in topics:
-                    if item_2.name is None:
-                        name_raw = b""
-                        name_size = 0
-                    else:
+                    if item_2.name is not None:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
+                    else:
+                        name_raw, name_size = b"", 0
                     partitions = item_2.partitions
                     partitions_size = len(partitions) + 1
                     out += (
@@ -718,12 +715,11 @@ class MetadataResponse(Message, gc=False):
                 for item_4 in brokers_2:
                     host_raw_2 = item_4.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    if item_4.rack is None:
-                        rack_raw_2 = b""
-                        rack_size_2 = 0
-                    else:
+                    if item_4.rack is not None:
                         rack_raw_2 = item_4.rack.encode()
                         rack_size_2 = len(rack_raw_2) + 1
+                    else:
+                        rack_raw_2, rack_size_2 = b"", 0
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)
@@ -737,12 +733,11 @@ class MetadataResponse(Message, gc=False):
                         else _write_i(item_4.port) + string_size(rack_size_2),
                         rack_raw_2, SIZES[tags_5], section_5,
                     )
-                if self.cluster_id is None:
-                    cluster_id_raw_2 = b""
-                    cluster_id_size_2 = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw_2 = self.cluster_id.encode()
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                else:
+                    cluster_id_raw_2, cluster_id_size_2 = b"", 0
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
                 out += (
@@ -753,14 +748,13 @@ class MetadataResponse(Message, gc=False):
                     else _write_i(self.controller_id) + uvarint(topics_size_2),
                 )
                 for item_5 in topics_2:
-                    if item_5.name is None:
-                        if not (version >= 12):
-                            refuse()
-                        name_raw_2 = b""
-                        name_size_2 = 0
-                    else:
+                    if item_5.name is not None:
                         name_raw_2 = item_5.name.encode()
                         name_size_2 = len(name_raw_2) + 1
+                    elif not (version >= 12):
+                        refuse()
+                    else:
+                        name_raw_2, name_size_2 = b"", 0
                     partitions_2 = item_5.partitions
                     partitions_size_2 = len(partitions_2) + 1
                     out += (
@@ -823,22 +817,20 @@ class MetadataResponse(Message, gc=False):
                     host_size_3 = len(host_raw_3)
                     out += (_write_ih(item_7.node_id, host_size_3), host_raw_3, _write_i(item_7.port))
                     if version >= 1:
-                        if item_7.rack is None:
-                            rack_raw_3 = b""
-                            rack_size_3 = -1
-                        else:
+                        if item_7.rack is not None:
                             rack_raw_3 = item_7.rack.encode()
                             rack_size_3 = len(rack_raw_3)
+                        else:
+                            rack_raw_3, rack_size_3 = b"", -1
                         out += (_write_h(rack_size_3), rack_raw_3)
                     if item_7.unknown_tagged_fields:
                         refuse()
                 if version >= 2:
-                    if self.cluster_id is None:
-                        cluster_id_raw_3 = b""
-                        cluster_id_size_3 = -1
-                    else:
+                    if self.cluster_id is not None:
                         cluster_id_raw_3 = self.cluster_id.encode()
                         cluster_id_size_3 = len(cluster_id_raw_3)
+                    else:
+                        cluster_id_raw_3, cluster_id_size_3 = b"", -1
                     out += (_write_h(cluster_id_size_3), cluster_id_raw_3)
                 topics_3 = self.topics
                 topics_size_3 = len(topics_3)

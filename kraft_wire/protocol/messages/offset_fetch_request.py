@@ -404,17 +404,16 @@ class OffsetFetchRequest(Message, gc=False):
                 for item in groups:
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
-                    if item.member_id is None:
-                        member_id_raw = b""
-                        member_id_size = 0
-                    else:
+                    if item.member_id is not None:
                         member_id_raw = item.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
-                    topics = item.topics
-                    if topics is None:
-                        topics, topics_size = [], 0
                     else:
+                        member_id_raw, member_id_size = b"", 0
+                    if item.topics is not None:
+                        topics = item.topics
                         topics_size = len(topics) + 1
+                    else:
+                        topics, topics_size = [], 0
                     out += (
                         SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size),
                         group_id_raw,
@@ -458,11 +457,11 @@ class OffsetFetchRequest(Message, gc=False):
                 if version <= 7:
                     group_id_raw_2 = self.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
-                    topics_2 = self.topics
-                    if topics_2 is None:
-                        topics_2, topics_size_2 = [], 0
-                    else:
+                    if self.topics is not None:
+                        topics_2 = self.topics
                         topics_size_2 = len(topics_2) + 1
+                    else:
+                        topics_2, topics_size_2 = [], 0
                     out += (
                         SIZES[group_id_size_2] if group_id_size_2 < 128 else string_size(group_id_size_2),
                         group_id_raw_2,
@@ -497,23 +496,22 @@ class OffsetFetchRequest(Message, gc=False):
                             group_id_raw_3,
                         )
                         if version >= 9:
-                            if item_4.member_id is None:
-                                member_id_raw_2 = b""
-                                member_id_size_2 = 0
-                            else:
+                            if item_4.member_id is not None:
                                 member_id_raw_2 = item_4.member_id.encode()
                                 member_id_size_2 = len(member_id_raw_2) + 1
+                            else:
+                                member_id_raw_2, member_id_size_2 = b"", 0
                             out += (
                                 SIZES[member_id_size_2]
                                 if member_id_size_2 < 128
                                 else string_size(member_id_size_2),
                                 member_id_raw_2, _write_i(item_4.member_epoch),
                             )
-                        topics_3 = item_4.topics
-                        if topics_3 is None:
-                            topics_3, topics_size_3 = [], 0
-                        else:
+                        if item_4.topics is not None:
+                            topics_3 = item_4.topics
                             topics_size_3 = len(topics_3) + 1
+                        else:
+                            topics_3, topics_size_3 = [], 0
                         out.append(SIZES[topics_size_3] if topics_size_3 < 128 else uvarint(topics_size_3))
                         for item_5 in topics_3:
                             name_raw_2 = item_5.name.encode()
@@ -549,13 +547,13 @@ class OffsetFetchRequest(Message, gc=False):
                     refuse()
                 group_id_raw_4 = self.group_id.encode()
                 group_id_size_4 = len(group_id_raw_4)
-                topics_4 = self.topics
-                if topics_4 is None:
-                    if not (version >= 2):
-                        refuse()
-                    topics_4, topics_size_4 = [], -1
-                else:
+                if self.topics is not None:
+                    topics_4 = self.topics
                     topics_size_4 = len(topics_4)
+                elif not (version >= 2):
+                    refuse()
+                else:
+                    topics_4, topics_size_4 = [], -1
                 out += (_write_h(group_id_size_4), group_id_raw_4, _write_i(topics_size_4))
                 for item_6 in topics_4:
                     name_raw_3 = item_6.name.encode()

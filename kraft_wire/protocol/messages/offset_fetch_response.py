@@ -528,12 +528,11 @@ class OffsetFetchResponse(Message, gc=False):
                             else _write_16s(item_2.topic_id) + uvarint(partitions_size)
                         )
                         for item_3 in partitions:
-                            if item_3.metadata is None:
-                                metadata_raw = b""
-                                metadata_size = 0
-                            else:
+                            if item_3.metadata is not None:
                                 metadata_raw = item_3.metadata.encode()
                                 metadata_size = len(metadata_raw) + 1
+                            else:
+                                metadata_raw, metadata_size = b"", 0
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
@@ -584,12 +583,11 @@ class OffsetFetchResponse(Message, gc=False):
                             else uvarint(partitions_size_2),
                         )
                         for item_5 in partitions_2:
-                            if item_5.metadata is None:
-                                metadata_raw_2 = b""
-                                metadata_size_2 = 0
-                            else:
+                            if item_5.metadata is not None:
                                 metadata_raw_2 = item_5.metadata.encode()
                                 metadata_size_2 = len(metadata_raw_2) + 1
+                            else:
+                                metadata_raw_2, metadata_size_2 = b"", 0
                             tags_5, section_5 = 0, b""
                             if item_5.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_5.unknown_tagged_fields)
@@ -637,12 +635,11 @@ class OffsetFetchResponse(Message, gc=False):
                                 else uvarint(partitions_size_3),
                             )
                             for item_8 in partitions_3:
-                                if item_8.metadata is None:
-                                    metadata_raw_3 = b""
-                                    metadata_size_3 = 0
-                                else:
+                                if item_8.metadata is not None:
                                     metadata_raw_3 = item_8.metadata.encode()
                                     metadata_size_3 = len(metadata_raw_3) + 1
+                                else:
+                                    metadata_raw_3, metadata_size_3 = b"", 0
                                 tags_7, section_7 = 0, b""
                                 if item_8.unknown_tagged_fields:
                                     tags_7, section_7 = write_tags((), item_8.unknown_tagged_fields)
@@ -684,12 +681,11 @@ class OffsetFetchResponse(Message, gc=False):
                     partitions_size_4 = len(partitions_4)
                     out += (_write_h(name_size_3), name_raw_3, _write_i(partitions_size_4))
                     for item_10 in partitions_4:
-                        if item_10.metadata is None:
-                            metadata_raw_4 = b""
-                            metadata_size_4 = -1
-                        else:
+                        if item_10.metadata is not None:
                             metadata_raw_4 = item_10.metadata.encode()
                             metadata_size_4 = len(metadata_raw_4)
+                        else:
+                            metadata_raw_4, metadata_size_4 = b"", -1
                         if item_10.unknown_tagged_fields:
                             refuse()
                         out += (

@@ -489,8 +489,7 @@ class PartitionChangeRecord(Message, gc=False):
                             else write_long_array(last_known_elr, "i"),
                         ))
                     if version >= 1 and (self.directories is not None):
-                        directories = self.directories
-                        known.append((8, write_compact_uuids(directories)))
+                        known.append((8, write_compact_uuids(self.directories)))
                     tags, section = write_tags(known, self.unknown_tagged_fields)
                 return b"".join((_write_i16sB(self.partition_id, self.topic_id, tags), section))
         except ENCODE_FAULTS:

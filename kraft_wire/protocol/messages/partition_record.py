@@ -495,7 +495,6 @@ class PartitionRecord(Message, gc=False):
                 removing_replicas_size = len(removing_replicas) + 1
                 adding_replicas = self.adding_replicas
                 adding_replicas_size = len(adding_replicas) + 1
-                directories = self.directories
                 tags, section = 0, b""
                 if (
                     self.unknown_tagged_fields
@@ -542,7 +541,7 @@ class PartitionRecord(Message, gc=False):
                     if adding_replicas_size < SHORT
                     else write_long_array(adding_replicas, "i"),
                     _write_iii(self.leader, self.leader_epoch, self.partition_epoch),
-                    write_compact_uuids(directories), SIZES[tags], section,
+                    write_compact_uuids(self.directories), SIZES[tags], section,
                 ))
             if version == 0:
                 if self.directories is None or self.directories:

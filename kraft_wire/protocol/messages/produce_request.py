@@ -292,12 +292,11 @@ class ProduceRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 13:
-                if self.transactional_id is None:
-                    transactional_id_raw = b""
-                    transactional_id_size = 0
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw = self.transactional_id.encode()
                     transactional_id_size = len(transactional_id_raw) + 1
+                else:
+                    transactional_id_raw, transactional_id_size = b"", 0
                 topic_data = self.topic_data
                 topic_data_size = len(topic_data) + 1
                 out += (
@@ -318,12 +317,11 @@ class ProduceRequest(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partition_data_size)
                     )
                     for item_2 in partition_data:
-                        if item_2.records is None:
-                            records_raw = b""
-                            records_size = 0
-                        else:
+                        if item_2.records is not None:
                             records_raw = item_2.records
                             records_size = len(records_raw) + 1
+                        else:
+                            records_raw, records_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -343,12 +341,11 @@ class ProduceRequest(Message, gc=False):
                 out += (SIZES[tags_3], section_3)
                 return
             if 9 <= version <= 12:
-                if self.transactional_id is None:
-                    transactional_id_raw_2 = b""
-                    transactional_id_size_2 = 0
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw_2 = self.transactional_id.encode()
                     transactional_id_size_2 = len(transactional_id_raw_2) + 1
+                else:
+                    transactional_id_raw_2, transactional_id_size_2 = b"", 0
                 topic_data_2 = self.topic_data
                 topic_data_size_2 = len(topic_data_2) + 1
                 out += (
@@ -372,12 +369,11 @@ class ProduceRequest(Message, gc=False):
                         else uvarint(partition_data_size_2),
                     )
                     for item_4 in partition_data_2:
-                        if item_4.records is None:
-                            records_raw_2 = b""
-                            records_size_2 = 0
-                        else:
+                        if item_4.records is not None:
                             records_raw_2 = item_4.records
                             records_size_2 = len(records_raw_2) + 1
+                        else:
+                            records_raw_2, records_size_2 = b"", 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
@@ -397,12 +393,11 @@ class ProduceRequest(Message, gc=False):
                 out += (SIZES[tags_6], section_6)
                 return
             if 3 <= version <= 8:
-                if self.transactional_id is None:
-                    transactional_id_raw_3 = b""
-                    transactional_id_size_3 = -1
-                else:
+                if self.transactional_id is not None:
                     transactional_id_raw_3 = self.transactional_id.encode()
                     transactional_id_size_3 = len(transactional_id_raw_3)
+                else:
+                    transactional_id_raw_3, transactional_id_size_3 = b"", -1
                 topic_data_3 = self.topic_data
                 topic_data_size_3 = len(topic_data_3)
                 out += (
@@ -416,12 +411,11 @@ class ProduceRequest(Message, gc=False):
                     partition_data_size_3 = len(partition_data_3)
                     out += (_write_h(name_size_2), name_raw_2, _write_i(partition_data_size_3))
                     for item_6 in partition_data_3:
-                        if item_6.records is None:
-                            records_raw_3 = b""
-                            records_size_3 = -1
-                        else:
+                        if item_6.records is not None:
                             records_raw_3 = item_6.records
                             records_size_3 = len(records_raw_3)
+                        else:
+                            records_raw_3, records_size_3 = b"", -1
                         if item_6.unknown_tagged_fields:
                             refuse()
                         out += (_write_ii(item_6.index, records_size_3), records_raw_3)

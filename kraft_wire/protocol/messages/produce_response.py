@@ -653,12 +653,11 @@ class ProduceResponse(Message, gc=False):
                             ) + uvarint(record_errors_size)
                         )
                         for item_3 in record_errors:
-                            if item_3.batch_index_error_message is None:
-                                batch_index_error_message_raw = b""
-                                batch_index_error_message_size = 0
-                            else:
+                            if item_3.batch_index_error_message is not None:
                                 batch_index_error_message_raw = item_3.batch_index_error_message.encode()
                                 batch_index_error_message_size = len(batch_index_error_message_raw) + 1
+                            else:
+                                batch_index_error_message_raw, batch_index_error_message_size = b"", 0
                             tags, section = 0, b""
                             if item_3.unknown_tagged_fields:
                                 tags, section = write_tags((), item_3.unknown_tagged_fields)
@@ -668,12 +667,11 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_3.batch_index) + string_size(batch_index_error_message_size),
                                 batch_index_error_message_raw, SIZES[tags], section,
                             )
-                        if item_2.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
+                        else:
+                            error_message_raw, error_message_size = b"", 0
                         tags_2, section_2 = 0, b""
                         if item_2.unknown_tagged_fields or item_2.current_leader != _DEFAULT_LeaderIdAndEpoch:
                             known: list[tuple[int, bytes]] = []
@@ -717,12 +715,11 @@ class ProduceResponse(Message, gc=False):
                         for item_4 in node_endpoints:
                             host_raw = item_4.host.encode()
                             host_size = len(host_raw) + 1
-                            if item_4.rack is None:
-                                rack_raw = b""
-                                rack_size = 0
-                            else:
+                            if item_4.rack is not None:
                                 rack_raw = item_4.rack.encode()
                                 rack_size = len(rack_raw) + 1
+                            else:
+                                rack_raw, rack_size = b"", 0
                             tags_6, section_6 = 0, b""
                             if item_4.unknown_tagged_fields:
                                 tags_6, section_6 = write_tags((), item_4.unknown_tagged_fields)
@@ -774,12 +771,11 @@ class ProduceResponse(Message, gc=False):
                             ) + uvarint(record_errors_size_2)
                         )
                         for item_7 in record_errors_2:
-                            if item_7.batch_index_error_message is None:
-                                batch_index_error_message_raw_2 = b""
-                                batch_index_error_message_size_2 = 0
-                            else:
+                            if item_7.batch_index_error_message is not None:
                                 batch_index_error_message_raw_2 = item_7.batch_index_error_message.encode()
                                 batch_index_error_message_size_2 = len(batch_index_error_message_raw_2) + 1
+                            else:
+                                batch_index_error_message_raw_2, batch_index_error_message_size_2 = b"", 0
                             tags_7, section_7 = 0, b""
                             if item_7.unknown_tagged_fields:
                                 tags_7, section_7 = write_tags((), item_7.unknown_tagged_fields)
@@ -789,12 +785,11 @@ class ProduceResponse(Message, gc=False):
                                 else _write_i(item_7.batch_index) + string_size(batch_index_error_message_size_2),
                                 batch_index_error_message_raw_2, SIZES[tags_7], section_7,
                             )
-                        if item_6.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_6.error_message is not None:
                             error_message_raw_2 = item_6.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         tags_8, section_8 = 0, b""
                         if (
                             item_6.unknown_tagged_fields
@@ -844,12 +839,11 @@ class ProduceResponse(Message, gc=False):
                         for item_8 in node_endpoints_2:
                             host_raw_2 = item_8.host.encode()
                             host_size_2 = len(host_raw_2) + 1
-                            if item_8.rack is None:
-                                rack_raw_2 = b""
-                                rack_size_2 = 0
-                            else:
+                            if item_8.rack is not None:
                                 rack_raw_2 = item_8.rack.encode()
                                 rack_size_2 = len(rack_raw_2) + 1
+                            else:
+                                rack_raw_2, rack_size_2 = b"", 0
                             tags_12, section_12 = 0, b""
                             if item_8.unknown_tagged_fields:
                                 tags_12, section_12 = write_tags((), item_8.unknown_tagged_fields)
@@ -894,24 +888,22 @@ class ProduceResponse(Message, gc=False):
                             record_errors_size_3 = len(record_errors_3)
                             out.append(_write_i(record_errors_size_3))
                             for item_11 in record_errors_3:
-                                if item_11.batch_index_error_message is None:
-                                    batch_index_error_message_raw_3 = b""
-                                    batch_index_error_message_size_3 = -1
-                                else:
+                                if item_11.batch_index_error_message is not None:
                                     batch_index_error_message_raw_3 = item_11.batch_index_error_message.encode()
                                     batch_index_error_message_size_3 = len(batch_index_error_message_raw_3)
+                                else:
+                                    batch_index_error_message_raw_3, batch_index_error_message_size_3 = b"", -1
                                 if item_11.unknown_tagged_fields:
                                     refuse()
                                 out += (
                                     _write_ih(item_11.batch_index, batch_index_error_message_size_3),
                                     batch_index_error_message_raw_3,
                                 )
-                            if item_10.error_message is None:
-                                error_message_raw_3 = b""
-                                error_message_size_3 = -1
-                            else:
+                            if item_10.error_message is not None:
                                 error_message_raw_3 = item_10.error_message.encode()
                                 error_message_size_3 = len(error_message_raw_3)
+                            else:
+                                error_message_raw_3, error_message_size_3 = b"", -1
                             out += (_write_h(error_message_size_3), error_message_raw_3)
                         if item_10.unknown_tagged_fields:
                             refuse()

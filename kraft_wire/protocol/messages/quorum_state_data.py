@@ -153,11 +153,11 @@ class QuorumStateData(Message, gc=False):
                     refuse()
                 cluster_id_raw = self.cluster_id.encode()
                 cluster_id_size = len(cluster_id_raw) + 1
-                current_voters = self.current_voters
-                if current_voters is None:
-                    current_voters, current_voters_size = [], 0
-                else:
+                if self.current_voters is not None:
+                    current_voters = self.current_voters
                     current_voters_size = len(current_voters) + 1
+                else:
+                    current_voters, current_voters_size = [], 0
                 out += (
                     SIZES[cluster_id_size] if cluster_id_size < 128 else string_size(cluster_id_size),
                     cluster_id_raw,

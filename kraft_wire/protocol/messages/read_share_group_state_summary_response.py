@@ -238,12 +238,11 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
+                        else:
+                            error_message_raw, error_message_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -282,12 +281,11 @@ class ReadShareGroupStateSummaryResponse(Message, gc=False):
                         else _write_16s(item_3.topic_id) + uvarint(partitions_size_2)
                     )
                     for item_4 in partitions_2:
-                        if item_4.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_4.error_message is not None:
                             error_message_raw_2 = item_4.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)

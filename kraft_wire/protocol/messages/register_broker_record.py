@@ -406,12 +406,11 @@ class RegisterBrokerRecord(Message, gc=False):
                         _write_hhB(item_2.min_supported_version, item_2.max_supported_version, tags_2),
                         section_2,
                     )
-                if self.rack is None:
-                    rack_raw = b""
-                    rack_size = 0
-                else:
+                if self.rack is not None:
                     rack_raw = self.rack.encode()
                     rack_size = len(rack_raw) + 1
+                else:
+                    rack_raw, rack_size = b"", 0
                 tags_3, section_3 = 0, b""
                 if (
                     self.unknown_tagged_fields
@@ -420,11 +419,9 @@ class RegisterBrokerRecord(Message, gc=False):
                 ):
                     known: list[tuple[int, bytes]] = []
                     if version >= 3 and (self.log_dirs is None or self.log_dirs):
-                        log_dirs = self.log_dirs
-                        known.append((0, write_compact_uuids(log_dirs)))
+                        known.append((0, write_compact_uuids(self.log_dirs)))
                     if version >= 4 and (self.cordoned_log_dirs is not None):
-                        cordoned_log_dirs = self.cordoned_log_dirs
-                        known.append((1, write_compact_uuids(cordoned_log_dirs)))
+                        known.append((1, write_compact_uuids(self.cordoned_log_dirs)))
                     tags_3, section_3 = write_tags(known, self.unknown_tagged_fields)
                 out += (
                     SIZES[rack_size] if rack_size < 128 else string_size(rack_size), rack_raw,
@@ -476,12 +473,11 @@ class RegisterBrokerRecord(Message, gc=False):
                         _write_hhB(item_4.min_supported_version, item_4.max_supported_version, tags_5),
                         section_5,
                     )
-                if self.rack is None:
-                    rack_raw_2 = b""
-                    rack_size_2 = 0
-                else:
+                if self.rack is not None:
                     rack_raw_2 = self.rack.encode()
                     rack_size_2 = len(rack_raw_2) + 1
+                else:
+                    rack_raw_2, rack_size_2 = b"", 0
                 tags_6, section_6 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_6, section_6 = write_tags((), self.unknown_tagged_fields)

@@ -271,12 +271,11 @@ class RemoteLogSegmentMetadataRecord(Message, gc=False):
                     if item.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), item.unknown_tagged_fields)
                     out += (_write_iqB(item.leader_epoch, item.offset, tags_3), section_3)
-                if self.custom_metadata is None:
-                    custom_metadata_raw = b""
-                    custom_metadata_size = 0
-                else:
+                if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
+                else:
+                    custom_metadata_raw, custom_metadata_size = b"", 0
                 tags_4, section_4 = 0, b""
                 if self.unknown_tagged_fields or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []

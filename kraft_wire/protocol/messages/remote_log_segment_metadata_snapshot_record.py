@@ -192,12 +192,11 @@ class RemoteLogSegmentMetadataSnapshotRecord(Message, gc=False):
                     if item.unknown_tagged_fields:
                         tags, section = write_tags((), item.unknown_tagged_fields)
                     out += (_write_iqB(item.leader_epoch, item.offset, tags), section)
-                if self.custom_metadata is None:
-                    custom_metadata_raw = b""
-                    custom_metadata_size = 0
-                else:
+                if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
+                else:
+                    custom_metadata_raw, custom_metadata_size = b"", 0
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields or self.txn_index_empty:
                     known: list[tuple[int, bytes]] = []

@@ -212,12 +212,11 @@ class RemoteLogSegmentMetadataUpdateRecord(Message, gc=False):
                 tags_2, section_2 = 0, b""
                 if remote_log_segment_id.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), remote_log_segment_id.unknown_tagged_fields)
-                if self.custom_metadata is None:
-                    custom_metadata_raw = b""
-                    custom_metadata_size = 0
-                else:
+                if self.custom_metadata is not None:
                     custom_metadata_raw = self.custom_metadata
                     custom_metadata_size = len(custom_metadata_raw) + 1
+                else:
+                    custom_metadata_raw, custom_metadata_size = b"", 0
                 tags_3, section_3 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_3, section_3 = write_tags((), self.unknown_tagged_fields)

@@ -123,12 +123,11 @@ class RequestHeader(Message, gc=False):
         out: list[bytes]
         try:
             if version == 2:
-                if self.client_id is None:
-                    client_id_raw = b""
-                    client_id_size = -1
-                else:
+                if self.client_id is not None:
                     client_id_raw = self.client_id.encode()
                     client_id_size = len(client_id_raw)
+                else:
+                    client_id_raw, client_id_size = b"", -1
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -139,12 +138,11 @@ class RequestHeader(Message, gc=False):
                     client_id_raw, SIZES[tags], section,
                 ))
             if version == 1:
-                if self.client_id is None:
-                    client_id_raw_2 = b""
-                    client_id_size_2 = -1
-                else:
+                if self.client_id is not None:
                     client_id_raw_2 = self.client_id.encode()
                     client_id_size_2 = len(client_id_raw_2)
+                else:
+                    client_id_raw_2, client_id_size_2 = b"", -1
                 if self.unknown_tagged_fields:
                     refuse()
                 return b"".join((

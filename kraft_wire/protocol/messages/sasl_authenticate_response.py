@@ -221,12 +221,11 @@ class SaslAuthenticateResponse(Message, gc=False):
         out: list[bytes]
         try:
             if version == 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 auth_bytes_raw = self.auth_bytes
                 auth_bytes_size = len(auth_bytes_raw) + 1
                 tags, section = 0, b""
@@ -241,12 +240,11 @@ class SaslAuthenticateResponse(Message, gc=False):
                     auth_bytes_raw, _write_qB(self.session_lifetime_ms, tags), section,
                 ))
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = -1
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2)
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", -1
                 auth_bytes_raw_2 = self.auth_bytes
                 auth_bytes_size_2 = len(auth_bytes_raw_2)
                 if self.unknown_tagged_fields:
@@ -256,12 +254,11 @@ class SaslAuthenticateResponse(Message, gc=False):
                     _write_i(auth_bytes_size_2), auth_bytes_raw_2, _write_q(self.session_lifetime_ms),
                 ))
             if version == 0:
-                if self.error_message is None:
-                    error_message_raw_3 = b""
-                    error_message_size_3 = -1
-                else:
+                if self.error_message is not None:
                     error_message_raw_3 = self.error_message.encode()
                     error_message_size_3 = len(error_message_raw_3)
+                else:
+                    error_message_raw_3, error_message_size_3 = b"", -1
                 auth_bytes_raw_3 = self.auth_bytes
                 auth_bytes_size_3 = len(auth_bytes_raw_3)
                 if self.unknown_tagged_fields:

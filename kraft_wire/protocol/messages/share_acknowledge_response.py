@@ -383,12 +383,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out += (
@@ -409,12 +408,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
+                        else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
                         current_leader = item_2.current_leader
                         tags, section = 0, b""
                         if current_leader.unknown_tagged_fields:
@@ -446,12 +444,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 for item_3 in node_endpoints:
                     host_raw = item_3.host.encode()
                     host_size = len(host_raw) + 1
-                    if item_3.rack is None:
-                        rack_raw = b""
-                        rack_size = 0
-                    else:
+                    if item_3.rack is not None:
                         rack_raw = item_3.rack.encode()
                         rack_size = len(rack_raw) + 1
+                    else:
+                        rack_raw, rack_size = b"", 0
                     tags_4, section_4 = 0, b""
                     if item_3.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), item_3.unknown_tagged_fields)
@@ -471,12 +468,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 out += (SIZES[tags_5], section_5)
                 return
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw_3 = b""
-                    error_message_size_3 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_3 = self.error_message.encode()
                     error_message_size_3 = len(error_message_raw_3) + 1
+                else:
+                    error_message_raw_3, error_message_size_3 = b"", 0
                 responses_2 = self.responses
                 responses_size_2 = len(responses_2) + 1
                 out += (
@@ -497,12 +493,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                         else _write_16s(item_4.topic_id) + uvarint(partitions_size_2)
                     )
                     for item_5 in partitions_2:
-                        if item_5.error_message is None:
-                            error_message_raw_4 = b""
-                            error_message_size_4 = 0
-                        else:
+                        if item_5.error_message is not None:
                             error_message_raw_4 = item_5.error_message.encode()
                             error_message_size_4 = len(error_message_raw_4) + 1
+                        else:
+                            error_message_raw_4, error_message_size_4 = b"", 0
                         current_leader_2 = item_5.current_leader
                         tags_6, section_6 = 0, b""
                         if current_leader_2.unknown_tagged_fields:
@@ -534,12 +529,11 @@ class ShareAcknowledgeResponse(Message, gc=False):
                 for item_6 in node_endpoints_2:
                     host_raw_2 = item_6.host.encode()
                     host_size_2 = len(host_raw_2) + 1
-                    if item_6.rack is None:
-                        rack_raw_2 = b""
-                        rack_size_2 = 0
-                    else:
+                    if item_6.rack is not None:
                         rack_raw_2 = item_6.rack.encode()
                         rack_size_2 = len(rack_raw_2) + 1
+                    else:
+                        rack_raw_2, rack_size_2 = b"", 0
                     tags_9, section_9 = 0, b""
                     if item_6.unknown_tagged_fields:
                         tags_9, section_9 = write_tags((), item_6.unknown_tagged_fields)

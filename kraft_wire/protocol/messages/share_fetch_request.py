@@ -434,18 +434,16 @@ class ShareFetchRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.group_id is None:
-                    group_id_raw = b""
-                    group_id_size = 0
-                else:
+                if self.group_id is not None:
                     group_id_raw = self.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
-                if self.member_id is None:
-                    member_id_raw = b""
-                    member_id_size = 0
                 else:
+                    group_id_raw, group_id_size = b"", 0
+                if self.member_id is not None:
                     member_id_raw = self.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
+                else:
+                    member_id_raw, member_id_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (
@@ -532,18 +530,16 @@ class ShareFetchRequest(Message, gc=False):
             if version == 1:
                 if self.is_renew_ack:
                     refuse()
-                if self.group_id is None:
-                    group_id_raw_2 = b""
-                    group_id_size_2 = 0
-                else:
+                if self.group_id is not None:
                     group_id_raw_2 = self.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
-                if self.member_id is None:
-                    member_id_raw_2 = b""
-                    member_id_size_2 = 0
                 else:
+                    group_id_raw_2, group_id_size_2 = b"", 0
+                if self.member_id is not None:
                     member_id_raw_2 = self.member_id.encode()
                     member_id_size_2 = len(member_id_raw_2) + 1
+                else:
+                    member_id_raw_2, member_id_size_2 = b"", 0
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
                 out += (

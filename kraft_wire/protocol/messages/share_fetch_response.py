@@ -357,12 +357,11 @@ class ShareFetchResponse(Message, gc=False):
         mark = len(out)
         try:
             if 1 <= version <= 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 responses = self.responses
                 responses_size = len(responses) + 1
                 out += (
@@ -383,18 +382,16 @@ class ShareFetchResponse(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw_2 = b""
-                            error_message_size_2 = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw_2 = item_2.error_message.encode()
                             error_message_size_2 = len(error_message_raw_2) + 1
-                        if item_2.acknowledge_error_message is None:
-                            acknowledge_error_message_raw = b""
-                            acknowledge_error_message_size = 0
                         else:
+                            error_message_raw_2, error_message_size_2 = b"", 0
+                        if item_2.acknowledge_error_message is not None:
                             acknowledge_error_message_raw = item_2.acknowledge_error_message.encode()
                             acknowledge_error_message_size = len(acknowledge_error_message_raw) + 1
+                        else:
+                            acknowledge_error_message_raw, acknowledge_error_message_size = b"", 0
                         current_leader = item_2.current_leader
                         tags, section = 0, b""
                         if current_leader.unknown_tagged_fields:
@@ -450,12 +447,11 @@ class ShareFetchResponse(Message, gc=False):
                 for item_4 in node_endpoints:
                     host_raw = item_4.host.encode()
                     host_size = len(host_raw) + 1
-                    if item_4.rack is None:
-                        rack_raw = b""
-                        rack_size = 0
-                    else:
+                    if item_4.rack is not None:
                         rack_raw = item_4.rack.encode()
                         rack_size = len(rack_raw) + 1
+                    else:
+                        rack_raw, rack_size = b"", 0
                     tags_5, section_5 = 0, b""
                     if item_4.unknown_tagged_fields:
                         tags_5, section_5 = write_tags((), item_4.unknown_tagged_fields)

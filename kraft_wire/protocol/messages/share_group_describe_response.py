@@ -342,12 +342,11 @@ class ShareGroupDescribeResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(groups_size)
                 )
                 for item in groups:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     group_state_raw = item.group_state.encode()
@@ -376,17 +375,15 @@ class ShareGroupDescribeResponse(Message, gc=False):
                     for item_2 in members:
                         member_id_raw = item_2.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
-                        if item_2.rack_id is None:
-                            rack_id_raw = b""
-                            rack_id_size = 0
-                        else:
+                        if item_2.rack_id is not None:
                             rack_id_raw = item_2.rack_id.encode()
                             rack_id_size = len(rack_id_raw) + 1
+                        else:
+                            rack_id_raw, rack_id_size = b"", 0
                         client_id_raw = item_2.client_id.encode()
                         client_id_size = len(client_id_raw) + 1
                         client_host_raw = item_2.client_host.encode()
                         client_host_size = len(client_host_raw) + 1
-                        subscribed_topic_names = item_2.subscribed_topic_names
                         assignment = item_2.assignment
                         topic_partitions = assignment.topic_partitions
                         topic_partitions_size = len(topic_partitions) + 1
@@ -402,7 +399,7 @@ class ShareGroupDescribeResponse(Message, gc=False):
                             SIZES[client_host_size]
                             if client_host_size < 128
                             else string_size(client_host_size),
-                            client_host_raw, write_compact_strings(subscribed_topic_names),
+                            client_host_raw, write_compact_strings(item_2.subscribed_topic_names),
                             SIZES[topic_partitions_size]
                             if topic_partitions_size < 128
                             else uvarint(topic_partitions_size),

@@ -160,13 +160,11 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
-                else:
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
-                subscribed_topic_names = self.subscribed_topic_names
+                else:
+                    rack_id_raw, rack_id_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -179,8 +177,8 @@ class ShareGroupHeartbeatRequest(Message, gc=False):
                     else _write_i(self.member_epoch) + string_size(rack_id_size),
                     rack_id_raw,
                     b"\0"
-                    if subscribed_topic_names is None
-                    else write_compact_strings(subscribed_topic_names),
+                    if self.subscribed_topic_names is None
+                    else write_compact_strings(self.subscribed_topic_names),
                     SIZES[tags], section,
                 ))
         except ENCODE_FAULTS:

@@ -184,18 +184,16 @@ class ShareGroupHeartbeatResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 1:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
-                if self.member_id is None:
-                    member_id_raw = b""
-                    member_id_size = 0
                 else:
+                    error_message_raw, error_message_size = b"", 0
+                if self.member_id is not None:
                     member_id_raw = self.member_id.encode()
                     member_id_size = len(member_id_raw) + 1
+                else:
+                    member_id_raw, member_id_size = b"", 0
                 assignment = self.assignment
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)

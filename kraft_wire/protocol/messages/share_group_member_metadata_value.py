@@ -141,17 +141,15 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
         out: list[bytes]
         try:
             if version == 0:
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
-                else:
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
+                else:
+                    rack_id_raw, rack_id_size = b"", 0
                 client_id_raw = self.client_id.encode()
                 client_id_size = len(client_id_raw) + 1
                 client_host_raw = self.client_host.encode()
                 client_host_size = len(client_host_raw) + 1
-                subscribed_topic_names = self.subscribed_topic_names
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -160,7 +158,7 @@ class ShareGroupMemberMetadataValue(Message, gc=False):
                     SIZES[client_id_size] if client_id_size < 128 else string_size(client_id_size),
                     client_id_raw,
                     SIZES[client_host_size] if client_host_size < 128 else string_size(client_host_size),
-                    client_host_raw, write_compact_strings(subscribed_topic_names), SIZES[tags], section,
+                    client_host_raw, write_compact_strings(self.subscribed_topic_names), SIZES[tags], section,
                 ))
         except ENCODE_FAULTS:
             pass

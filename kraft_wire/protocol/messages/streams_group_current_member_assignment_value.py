@@ -544,11 +544,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     if item.unknown_tagged_fields or item.assignment_epochs is None or item.assignment_epochs:
                         known: list[tuple[int, bytes]] = []
                         if item.assignment_epochs is None or item.assignment_epochs:
-                            assignment_epochs = item.assignment_epochs
-                            if assignment_epochs is None:
-                                assignment_epochs, assignment_epochs_size = (), 0
-                            else:
+                            if item.assignment_epochs is not None:
+                                assignment_epochs = item.assignment_epochs
                                 assignment_epochs_size = len(assignment_epochs) + 1
+                            else:
+                                assignment_epochs, assignment_epochs_size = (), 0
                             known.append((
                                 0,
                                 _write_array_i[assignment_epochs_size](
@@ -588,11 +588,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_2: list[tuple[int, bytes]] = []
                         if item_2.assignment_epochs is None or item_2.assignment_epochs:
-                            assignment_epochs_2 = item_2.assignment_epochs
-                            if assignment_epochs_2 is None:
-                                assignment_epochs_2, assignment_epochs_size_2 = (), 0
-                            else:
+                            if item_2.assignment_epochs is not None:
+                                assignment_epochs_2 = item_2.assignment_epochs
                                 assignment_epochs_size_2 = len(assignment_epochs_2) + 1
+                            else:
+                                assignment_epochs_2, assignment_epochs_size_2 = (), 0
                             known_2.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_2](
@@ -632,11 +632,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_3: list[tuple[int, bytes]] = []
                         if item_3.assignment_epochs is None or item_3.assignment_epochs:
-                            assignment_epochs_3 = item_3.assignment_epochs
-                            if assignment_epochs_3 is None:
-                                assignment_epochs_3, assignment_epochs_size_3 = (), 0
-                            else:
+                            if item_3.assignment_epochs is not None:
+                                assignment_epochs_3 = item_3.assignment_epochs
                                 assignment_epochs_size_3 = len(assignment_epochs_3) + 1
+                            else:
+                                assignment_epochs_3, assignment_epochs_size_3 = (), 0
                             known_3.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_3](
@@ -676,11 +676,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_4: list[tuple[int, bytes]] = []
                         if item_4.assignment_epochs is None or item_4.assignment_epochs:
-                            assignment_epochs_4 = item_4.assignment_epochs
-                            if assignment_epochs_4 is None:
-                                assignment_epochs_4, assignment_epochs_size_4 = (), 0
-                            else:
+                            if item_4.assignment_epochs is not None:
+                                assignment_epochs_4 = item_4.assignment_epochs
                                 assignment_epochs_size_4 = len(assignment_epochs_4) + 1
+                            else:
+                                assignment_epochs_4, assignment_epochs_size_4 = (), 0
                             known_4.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_4](
@@ -720,11 +720,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_5: list[tuple[int, bytes]] = []
                         if item_5.assignment_epochs is None or item_5.assignment_epochs:
-                            assignment_epochs_5 = item_5.assignment_epochs
-                            if assignment_epochs_5 is None:
-                                assignment_epochs_5, assignment_epochs_size_5 = (), 0
-                            else:
+                            if item_5.assignment_epochs is not None:
+                                assignment_epochs_5 = item_5.assignment_epochs
                                 assignment_epochs_size_5 = len(assignment_epochs_5) + 1
+                            else:
+                                assignment_epochs_5, assignment_epochs_size_5 = (), 0
                             known_5.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_5](
@@ -764,11 +764,11 @@ class StreamsGroupCurrentMemberAssignmentValue(Message, gc=False):
                     ):
                         known_6: list[tuple[int, bytes]] = []
                         if item_6.assignment_epochs is None or item_6.assignment_epochs:
-                            assignment_epochs_6 = item_6.assignment_epochs
-                            if assignment_epochs_6 is None:
-                                assignment_epochs_6, assignment_epochs_size_6 = (), 0
-                            else:
+                            if item_6.assignment_epochs is not None:
+                                assignment_epochs_6 = item_6.assignment_epochs
                                 assignment_epochs_size_6 = len(assignment_epochs_6) + 1
+                            else:
+                                assignment_epochs_6, assignment_epochs_size_6 = (), 0
                             known_6.append((
                                 0,
                                 _write_array_i[assignment_epochs_size_6](

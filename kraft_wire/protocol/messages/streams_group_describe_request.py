@@ -126,25 +126,23 @@ class StreamsGroupDescribeRequest(Message, gc=False):
         out: list[bytes]
         try:
             if version == 1:
-                group_ids = self.group_ids
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(group_ids),
+                    write_compact_strings(self.group_ids),
                     _write_ttB(self.include_authorized_operations, self.include_topology_description, tags),
                     section,
                 ))
             if version == 0:
                 if self.include_topology_description:
                     refuse()
-                group_ids_2 = self.group_ids
                 tags_2, section_2 = 0, b""
                 if self.unknown_tagged_fields:
                     tags_2, section_2 = write_tags((), self.unknown_tagged_fields)
                 return b"".join((
-                    write_compact_strings(group_ids_2), _write_tB(self.include_authorized_operations, tags_2),
-                    section_2,
+                    write_compact_strings(self.group_ids),
+                    _write_tB(self.include_authorized_operations, tags_2), section_2,
                 ))
         except ENCODE_FAULTS:
             pass

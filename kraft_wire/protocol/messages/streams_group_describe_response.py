@@ -1962,12 +1962,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     else _write_i(self.throttle_time_ms) + uvarint(groups_size)
                 )
                 for item in groups:
-                    if item.error_message is None:
-                        error_message_raw = b""
-                        error_message_size = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw = item.error_message.encode()
                         error_message_size = len(error_message_raw) + 1
+                    else:
+                        error_message_raw, error_message_size = b"", 0
                     group_id_raw = item.group_id.encode()
                     group_id_size = len(group_id_raw) + 1
                     group_state_raw = item.group_state.encode()
@@ -1986,11 +1985,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     if topology is None:
                         out.append(b'\xff')
                     else:
-                        subtopologies = topology.subtopologies
-                        if subtopologies is None:
-                            subtopologies, subtopologies_size = [], 0
-                        else:
+                        if topology.subtopologies is not None:
+                            subtopologies = topology.subtopologies
                             subtopologies_size = len(subtopologies) + 1
+                        else:
+                            subtopologies, subtopologies_size = [], 0
                         out.append(
                             _write_BiB(1, topology.epoch, subtopologies_size)
                             if subtopologies_size < 128
@@ -1999,16 +1998,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_2 in subtopologies:
                             subtopology_id_raw = item_2.subtopology_id.encode()
                             subtopology_id_size = len(subtopology_id_raw) + 1
-                            source_topics = item_2.source_topics
-                            repartition_sink_topics = item_2.repartition_sink_topics
                             state_changelog_topics = item_2.state_changelog_topics
                             state_changelog_topics_size = len(state_changelog_topics) + 1
                             out += (
                                 SIZES[subtopology_id_size]
                                 if subtopology_id_size < 128
                                 else string_size(subtopology_id_size),
-                                subtopology_id_raw, write_compact_strings(source_topics),
-                                write_compact_strings(repartition_sink_topics),
+                                subtopology_id_raw, write_compact_strings(item_2.source_topics),
+                                write_compact_strings(item_2.repartition_sink_topics),
                                 SIZES[state_changelog_topics_size]
                                 if state_changelog_topics_size < 128
                                 else uvarint(state_changelog_topics_size),
@@ -2102,18 +2099,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     for item_7 in members:
                         member_id_raw = item_7.member_id.encode()
                         member_id_size = len(member_id_raw) + 1
-                        if item_7.instance_id is None:
-                            instance_id_raw = b""
-                            instance_id_size = 0
-                        else:
+                        if item_7.instance_id is not None:
                             instance_id_raw = item_7.instance_id.encode()
                             instance_id_size = len(instance_id_raw) + 1
-                        if item_7.rack_id is None:
-                            rack_id_raw = b""
-                            rack_id_size = 0
                         else:
+                            instance_id_raw, instance_id_size = b"", 0
+                        if item_7.rack_id is not None:
                             rack_id_raw = item_7.rack_id.encode()
                             rack_id_size = len(rack_id_raw) + 1
+                        else:
+                            rack_id_raw, rack_id_size = b"", 0
                         client_id_raw = item_7.client_id.encode()
                         client_id_size = len(client_id_raw) + 1
                         client_host_raw = item_7.client_host.encode()
@@ -2405,27 +2400,23 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             for item_18 in nodes:
                                 name_raw_3 = item_18.name.encode()
                                 name_size_3 = len(name_raw_3) + 1
-                                source_topics_2 = item_18.source_topics
-                                if item_18.sink_topic is None:
-                                    sink_topic_raw = b""
-                                    sink_topic_size = 0
-                                else:
+                                if item_18.sink_topic is not None:
                                     sink_topic_raw = item_18.sink_topic.encode()
                                     sink_topic_size = len(sink_topic_raw) + 1
-                                stores = item_18.stores
-                                successors = item_18.successors
+                                else:
+                                    sink_topic_raw, sink_topic_size = b"", 0
                                 tags_20, section_20 = 0, b""
                                 if item_18.unknown_tagged_fields:
                                     tags_20, section_20 = write_tags((), item_18.unknown_tagged_fields)
                                 out += (
                                     SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3),
                                     name_raw_3, _write_b(item_18.node_type),
-                                    write_compact_strings(source_topics_2),
+                                    write_compact_strings(item_18.source_topics),
                                     SIZES[sink_topic_size]
                                     if sink_topic_size < 128
                                     else string_size(sink_topic_size),
-                                    sink_topic_raw, write_compact_strings(stores),
-                                    write_compact_strings(successors), SIZES[tags_20], section_20,
+                                    sink_topic_raw, write_compact_strings(item_18.stores),
+                                    write_compact_strings(item_18.successors), SIZES[tags_20], section_20,
                                 )
                             tags_21, section_21 = 0, b""
                             if item_17.unknown_tagged_fields:
@@ -2442,30 +2433,22 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             source = item_19.source
                             name_raw_4 = source.name.encode()
                             name_size_4 = len(name_raw_4) + 1
-                            source_topics_3 = source.source_topics
-                            if source.sink_topic is None:
-                                sink_topic_raw_2 = b""
-                                sink_topic_size_2 = 0
-                            else:
+                            if source.sink_topic is not None:
                                 sink_topic_raw_2 = source.sink_topic.encode()
                                 sink_topic_size_2 = len(sink_topic_raw_2) + 1
-                            stores_2 = source.stores
-                            successors_2 = source.successors
+                            else:
+                                sink_topic_raw_2, sink_topic_size_2 = b"", 0
                             tags_22, section_22 = 0, b""
                             if source.unknown_tagged_fields:
                                 tags_22, section_22 = write_tags((), source.unknown_tagged_fields)
                             processor = item_19.processor
                             name_raw_5 = processor.name.encode()
                             name_size_5 = len(name_raw_5) + 1
-                            source_topics_4 = processor.source_topics
-                            if processor.sink_topic is None:
-                                sink_topic_raw_3 = b""
-                                sink_topic_size_3 = 0
-                            else:
+                            if processor.sink_topic is not None:
                                 sink_topic_raw_3 = processor.sink_topic.encode()
                                 sink_topic_size_3 = len(sink_topic_raw_3) + 1
-                            stores_3 = processor.stores
-                            successors_3 = processor.successors
+                            else:
+                                sink_topic_raw_3, sink_topic_size_3 = b"", 0
                             tags_23, section_23 = 0, b""
                             if processor.unknown_tagged_fields:
                                 tags_23, section_23 = write_tags((), processor.unknown_tagged_fields)
@@ -2475,32 +2458,31 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                             out += (
                                 SIZES[name_size_4] if name_size_4 < 128 else string_size(name_size_4),
                                 name_raw_4, _write_b(source.node_type),
-                                write_compact_strings(source_topics_3),
+                                write_compact_strings(source.source_topics),
                                 SIZES[sink_topic_size_2]
                                 if sink_topic_size_2 < 128
                                 else string_size(sink_topic_size_2),
-                                sink_topic_raw_2, write_compact_strings(stores_2),
-                                write_compact_strings(successors_2), SIZES[tags_22], section_22,
+                                sink_topic_raw_2, write_compact_strings(source.stores),
+                                write_compact_strings(source.successors), SIZES[tags_22], section_22,
                                 SIZES[name_size_5] if name_size_5 < 128 else string_size(name_size_5),
                                 name_raw_5, _write_b(processor.node_type),
-                                write_compact_strings(source_topics_4),
+                                write_compact_strings(processor.source_topics),
                                 SIZES[sink_topic_size_3]
                                 if sink_topic_size_3 < 128
                                 else string_size(sink_topic_size_3),
-                                sink_topic_raw_3, write_compact_strings(stores_3),
-                                write_compact_strings(successors_3), SIZES[tags_23], section_23,
+                                sink_topic_raw_3, write_compact_strings(processor.stores),
+                                write_compact_strings(processor.successors), SIZES[tags_23], section_23,
                                 SIZES[tags_24], section_24,
                             )
                         tags_25, section_25 = 0, b""
                         if topology_description.unknown_tagged_fields:
                             tags_25, section_25 = write_tags((), topology_description.unknown_tagged_fields)
                         out += (SIZES[tags_25], section_25)
-                    if item.assignor_name is None:
-                        assignor_name_raw = b""
-                        assignor_name_size = 0
-                    else:
+                    if item.assignor_name is not None:
                         assignor_name_raw = item.assignor_name.encode()
                         assignor_name_size = len(assignor_name_raw) + 1
+                    else:
+                        assignor_name_raw, assignor_name_size = b"", 0
                     tags_26, section_26 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_26, section_26 = write_tags((), item.unknown_tagged_fields)
@@ -2528,12 +2510,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         refuse()
                     if item_20.topology_description_status != 0:
                         refuse()
-                    if item_20.error_message is None:
-                        error_message_raw_2 = b""
-                        error_message_size_2 = 0
-                    else:
+                    if item_20.error_message is not None:
                         error_message_raw_2 = item_20.error_message.encode()
                         error_message_size_2 = len(error_message_raw_2) + 1
+                    else:
+                        error_message_raw_2, error_message_size_2 = b"", 0
                     group_id_raw_2 = item_20.group_id.encode()
                     group_id_size_2 = len(group_id_raw_2) + 1
                     group_state_raw_2 = item_20.group_state.encode()
@@ -2554,11 +2535,11 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     if topology_2 is None:
                         out.append(b'\xff')
                     else:
-                        subtopologies_3 = topology_2.subtopologies
-                        if subtopologies_3 is None:
-                            subtopologies_3, subtopologies_size_3 = [], 0
-                        else:
+                        if topology_2.subtopologies is not None:
+                            subtopologies_3 = topology_2.subtopologies
                             subtopologies_size_3 = len(subtopologies_3) + 1
+                        else:
+                            subtopologies_3, subtopologies_size_3 = [], 0
                         out.append(
                             _write_BiB(1, topology_2.epoch, subtopologies_size_3)
                             if subtopologies_size_3 < 128
@@ -2567,16 +2548,14 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                         for item_21 in subtopologies_3:
                             subtopology_id_raw_11 = item_21.subtopology_id.encode()
                             subtopology_id_size_11 = len(subtopology_id_raw_11) + 1
-                            source_topics_5 = item_21.source_topics
-                            repartition_sink_topics_2 = item_21.repartition_sink_topics
                             state_changelog_topics_2 = item_21.state_changelog_topics
                             state_changelog_topics_size_2 = len(state_changelog_topics_2) + 1
                             out += (
                                 SIZES[subtopology_id_size_11]
                                 if subtopology_id_size_11 < 128
                                 else string_size(subtopology_id_size_11),
-                                subtopology_id_raw_11, write_compact_strings(source_topics_5),
-                                write_compact_strings(repartition_sink_topics_2),
+                                subtopology_id_raw_11, write_compact_strings(item_21.source_topics),
+                                write_compact_strings(item_21.repartition_sink_topics),
                                 SIZES[state_changelog_topics_size_2]
                                 if state_changelog_topics_size_2 < 128
                                 else uvarint(state_changelog_topics_size_2),
@@ -2674,18 +2653,16 @@ class StreamsGroupDescribeResponse(Message, gc=False):
                     for item_26 in members_2:
                         member_id_raw_2 = item_26.member_id.encode()
                         member_id_size_2 = len(member_id_raw_2) + 1
-                        if item_26.instance_id is None:
-                            instance_id_raw_2 = b""
-                            instance_id_size_2 = 0
-                        else:
+                        if item_26.instance_id is not None:
                             instance_id_raw_2 = item_26.instance_id.encode()
                             instance_id_size_2 = len(instance_id_raw_2) + 1
-                        if item_26.rack_id is None:
-                            rack_id_raw_2 = b""
-                            rack_id_size_2 = 0
                         else:
+                            instance_id_raw_2, instance_id_size_2 = b"", 0
+                        if item_26.rack_id is not None:
                             rack_id_raw_2 = item_26.rack_id.encode()
                             rack_id_size_2 = len(rack_id_raw_2) + 1
+                        else:
+                            rack_id_raw_2, rack_id_size_2 = b"", 0
                         client_id_raw_2 = item_26.client_id.encode()
                         client_id_size_2 = len(client_id_raw_2) + 1
                         client_host_raw_2 = item_26.client_host.encode()

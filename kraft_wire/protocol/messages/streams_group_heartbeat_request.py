@@ -827,18 +827,16 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.instance_id is None:
-                    instance_id_raw = b""
-                    instance_id_size = 0
-                else:
+                if self.instance_id is not None:
                     instance_id_raw = self.instance_id.encode()
                     instance_id_size = len(instance_id_raw) + 1
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
                 else:
+                    instance_id_raw, instance_id_size = b"", 0
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
+                else:
+                    rack_id_raw, rack_id_size = b"", 0
                 topology = self.topology
                 out += (
                     SIZES[group_id_size] if group_id_size < 128 else string_size(group_id_size), group_id_raw,
@@ -865,16 +863,14 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     for item in subtopologies:
                         subtopology_id_raw = item.subtopology_id.encode()
                         subtopology_id_size = len(subtopology_id_raw) + 1
-                        source_topics = item.source_topics
-                        source_topic_regex = item.source_topic_regex
                         state_changelog_topics = item.state_changelog_topics
                         state_changelog_topics_size = len(state_changelog_topics) + 1
                         out += (
                             SIZES[subtopology_id_size]
                             if subtopology_id_size < 128
                             else string_size(subtopology_id_size),
-                            subtopology_id_raw, write_compact_strings(source_topics),
-                            write_compact_strings(source_topic_regex),
+                            subtopology_id_raw, write_compact_strings(item.source_topics),
+                            write_compact_strings(item.source_topic_regex),
                             SIZES[state_changelog_topics_size]
                             if state_changelog_topics_size < 128
                             else uvarint(state_changelog_topics_size),
@@ -909,11 +905,10 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             if item_2.unknown_tagged_fields:
                                 tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                             out += (SIZES[tags_2], section_2)
-                        repartition_sink_topics = item.repartition_sink_topics
                         repartition_source_topics = item.repartition_source_topics
                         repartition_source_topics_size = len(repartition_source_topics) + 1
                         out += (
-                            write_compact_strings(repartition_sink_topics),
+                            write_compact_strings(item.repartition_sink_topics),
                             SIZES[repartition_source_topics_size]
                             if repartition_source_topics_size < 128
                             else uvarint(repartition_source_topics_size),
@@ -958,24 +953,24 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                             else uvarint(copartition_groups_size)
                         )
                         for item_6 in copartition_groups:
-                            source_topics_2 = item_6.source_topics
-                            source_topics_size = len(source_topics_2) + 1
-                            source_topic_regex_2 = item_6.source_topic_regex
-                            source_topic_regex_size = len(source_topic_regex_2) + 1
+                            source_topics = item_6.source_topics
+                            source_topics_size = len(source_topics) + 1
+                            source_topic_regex = item_6.source_topic_regex
+                            source_topic_regex_size = len(source_topic_regex) + 1
                             repartition_source_topics_2 = item_6.repartition_source_topics
                             repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
                             tags_5, section_5 = 0, b""
                             if item_6.unknown_tagged_fields:
                                 tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                             out += (
-                                _write_array_h[source_topics_size](source_topics_size, *source_topics_2)
+                                _write_array_h[source_topics_size](source_topics_size, *source_topics)
                                 if source_topics_size < SHORT
-                                else write_long_array(source_topics_2, "h"),
+                                else write_long_array(source_topics, "h"),
                                 _write_array_h[source_topic_regex_size](
-                                    source_topic_regex_size, *source_topic_regex_2,
+                                    source_topic_regex_size, *source_topic_regex,
                                 )
                                 if source_topic_regex_size < SHORT
-                                else write_long_array(source_topic_regex_2, "h"),
+                                else write_long_array(source_topic_regex, "h"),
                                 _write_array_h[repartition_source_topics_size_2](
                                     repartition_source_topics_size_2, *repartition_source_topics_2,
                                 )
@@ -991,11 +986,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                     if topology.unknown_tagged_fields:
                         tags_7, section_7 = write_tags((), topology.unknown_tagged_fields)
                     out += (SIZES[tags_7], section_7)
-                active_tasks = self.active_tasks
-                if active_tasks is None:
-                    active_tasks, active_tasks_size = [], 0
-                else:
+                if self.active_tasks is not None:
+                    active_tasks = self.active_tasks
                     active_tasks_size = len(active_tasks) + 1
+                else:
+                    active_tasks, active_tasks_size = [], 0
                 out.append(
                     SIZES[active_tasks_size]
                     if active_tasks_size < 128
@@ -1019,11 +1014,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else write_long_array(partitions, "i"),
                         SIZES[tags_8], section_8,
                     )
-                standby_tasks = self.standby_tasks
-                if standby_tasks is None:
-                    standby_tasks, standby_tasks_size = [], 0
-                else:
+                if self.standby_tasks is not None:
+                    standby_tasks = self.standby_tasks
                     standby_tasks_size = len(standby_tasks) + 1
+                else:
+                    standby_tasks, standby_tasks_size = [], 0
                 out.append(
                     SIZES[standby_tasks_size]
                     if standby_tasks_size < 128
@@ -1047,11 +1042,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else write_long_array(partitions_2, "i"),
                         SIZES[tags_9], section_9,
                     )
-                warmup_tasks = self.warmup_tasks
-                if warmup_tasks is None:
-                    warmup_tasks, warmup_tasks_size = [], 0
-                else:
+                if self.warmup_tasks is not None:
+                    warmup_tasks = self.warmup_tasks
                     warmup_tasks_size = len(warmup_tasks) + 1
+                else:
+                    warmup_tasks, warmup_tasks_size = [], 0
                 out.append(
                     SIZES[warmup_tasks_size]
                     if warmup_tasks_size < 128
@@ -1075,12 +1070,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         else write_long_array(partitions_3, "i"),
                         SIZES[tags_10], section_10,
                     )
-                if self.process_id is None:
-                    process_id_raw = b""
-                    process_id_size = 0
-                else:
+                if self.process_id is not None:
                     process_id_raw = self.process_id.encode()
                     process_id_size = len(process_id_raw) + 1
+                else:
+                    process_id_raw, process_id_size = b"", 0
                 user_endpoint = self.user_endpoint
                 out += (
                     SIZES[process_id_size] if process_id_size < 128 else string_size(process_id_size),
@@ -1098,11 +1092,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         _write_BB(1, host_size) if host_size < 128 else _write_B(1) + string_size(host_size),
                         host_raw, _write_HB(user_endpoint.port, tags_11), section_11,
                     )
-                client_tags = self.client_tags
-                if client_tags is None:
-                    client_tags, client_tags_size = [], 0
-                else:
+                if self.client_tags is not None:
+                    client_tags = self.client_tags
                     client_tags_size = len(client_tags) + 1
+                else:
+                    client_tags, client_tags_size = [], 0
                 out.append(SIZES[client_tags_size] if client_tags_size < 128 else uvarint(client_tags_size))
                 for item_10 in client_tags:
                     key_raw_3 = item_10.key.encode()
@@ -1117,11 +1111,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         SIZES[value_size_3] if value_size_3 < 128 else string_size(value_size_3), value_raw_3,
                         SIZES[tags_12], section_12,
                     )
-                task_offsets = self.task_offsets
-                if task_offsets is None:
-                    task_offsets, task_offsets_size = [], 0
-                else:
+                if self.task_offsets is not None:
+                    task_offsets = self.task_offsets
                     task_offsets_size = len(task_offsets) + 1
+                else:
+                    task_offsets, task_offsets_size = [], 0
                 out.append(
                     SIZES[task_offsets_size]
                     if task_offsets_size < 128
@@ -1140,11 +1134,11 @@ class StreamsGroupHeartbeatRequest(Message, gc=False):
                         subtopology_id_raw_5, _write_iqB(item_11.partition, item_11.offset, tags_13),
                         section_13,
                     )
-                task_end_offsets = self.task_end_offsets
-                if task_end_offsets is None:
-                    task_end_offsets, task_end_offsets_size = [], 0
-                else:
+                if self.task_end_offsets is not None:
+                    task_end_offsets = self.task_end_offsets
                     task_end_offsets_size = len(task_end_offsets) + 1
+                else:
+                    task_end_offsets, task_end_offsets_size = [], 0
                 out.append(
                     SIZES[task_end_offsets_size]
                     if task_end_offsets_size < 128

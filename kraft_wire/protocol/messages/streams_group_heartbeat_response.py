@@ -781,19 +781,18 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
             if version == 1:
                 if self.acceptable_recovery_lag_legacy != 0:
                     refuse()
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                status = self.status
-                if status is None:
-                    status, status_size = [], 0
-                else:
+                if self.status is not None:
+                    status = self.status
                     status_size = len(status) + 1
+                else:
+                    status, status_size = [], 0
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size)
                     if error_message_size < 128
@@ -823,11 +822,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else _write_b(item.status_code) + string_size(status_detail_size),
                         status_detail_raw, SIZES[tags], section,
                     )
-                active_tasks = self.active_tasks
-                if active_tasks is None:
-                    active_tasks, active_tasks_size = [], 0
-                else:
+                if self.active_tasks is not None:
+                    active_tasks = self.active_tasks
                     active_tasks_size = len(active_tasks) + 1
+                else:
+                    active_tasks, active_tasks_size = [], 0
                 out.append(
                     SIZES[active_tasks_size]
                     if active_tasks_size < 128
@@ -851,11 +850,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions, "i"),
                         SIZES[tags_2], section_2,
                     )
-                standby_tasks = self.standby_tasks
-                if standby_tasks is None:
-                    standby_tasks, standby_tasks_size = [], 0
-                else:
+                if self.standby_tasks is not None:
+                    standby_tasks = self.standby_tasks
                     standby_tasks_size = len(standby_tasks) + 1
+                else:
+                    standby_tasks, standby_tasks_size = [], 0
                 out.append(
                     SIZES[standby_tasks_size]
                     if standby_tasks_size < 128
@@ -879,11 +878,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions_2, "i"),
                         SIZES[tags_3], section_3,
                     )
-                warmup_tasks = self.warmup_tasks
-                if warmup_tasks is None:
-                    warmup_tasks, warmup_tasks_size = [], 0
-                else:
+                if self.warmup_tasks is not None:
+                    warmup_tasks = self.warmup_tasks
                     warmup_tasks_size = len(warmup_tasks) + 1
+                else:
+                    warmup_tasks, warmup_tasks_size = [], 0
                 out.append(
                     SIZES[warmup_tasks_size]
                     if warmup_tasks_size < 128
@@ -907,11 +906,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions_3, "i"),
                         SIZES[tags_4], section_4,
                     )
-                partitions_by_user_endpoint = self.partitions_by_user_endpoint
-                if partitions_by_user_endpoint is None:
-                    partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
-                else:
+                if self.partitions_by_user_endpoint is not None:
+                    partitions_by_user_endpoint = self.partitions_by_user_endpoint
                     partitions_by_user_endpoint_size = len(partitions_by_user_endpoint) + 1
+                else:
+                    partitions_by_user_endpoint, partitions_by_user_endpoint_size = [], 0
                 out.append(
                     _write_tiB(
                         self.topology_description_required, self.endpoint_information_epoch,
@@ -988,19 +987,18 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
             if version == 0:
                 if self.topology_description_required:
                     refuse()
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2) + 1
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", 0
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2) + 1
-                status_2 = self.status
-                if status_2 is None:
-                    status_2, status_size_2 = [], 0
-                else:
+                if self.status is not None:
+                    status_2 = self.status
                     status_size_2 = len(status_2) + 1
+                else:
+                    status_2, status_size_2 = [], 0
                 out += (
                     _write_ihB(self.throttle_time_ms, self.error_code, error_message_size_2)
                     if error_message_size_2 < 128
@@ -1032,11 +1030,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else _write_b(item_8.status_code) + string_size(status_detail_size_2),
                         status_detail_raw_2, SIZES[tags_10], section_10,
                     )
-                active_tasks_2 = self.active_tasks
-                if active_tasks_2 is None:
-                    active_tasks_2, active_tasks_size_2 = [], 0
-                else:
+                if self.active_tasks is not None:
+                    active_tasks_2 = self.active_tasks
                     active_tasks_size_2 = len(active_tasks_2) + 1
+                else:
+                    active_tasks_2, active_tasks_size_2 = [], 0
                 out.append(
                     SIZES[active_tasks_size_2]
                     if active_tasks_size_2 < 128
@@ -1060,11 +1058,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions_6, "i"),
                         SIZES[tags_11], section_11,
                     )
-                standby_tasks_2 = self.standby_tasks
-                if standby_tasks_2 is None:
-                    standby_tasks_2, standby_tasks_size_2 = [], 0
-                else:
+                if self.standby_tasks is not None:
+                    standby_tasks_2 = self.standby_tasks
                     standby_tasks_size_2 = len(standby_tasks_2) + 1
+                else:
+                    standby_tasks_2, standby_tasks_size_2 = [], 0
                 out.append(
                     SIZES[standby_tasks_size_2]
                     if standby_tasks_size_2 < 128
@@ -1088,11 +1086,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions_7, "i"),
                         SIZES[tags_12], section_12,
                     )
-                warmup_tasks_2 = self.warmup_tasks
-                if warmup_tasks_2 is None:
-                    warmup_tasks_2, warmup_tasks_size_2 = [], 0
-                else:
+                if self.warmup_tasks is not None:
+                    warmup_tasks_2 = self.warmup_tasks
                     warmup_tasks_size_2 = len(warmup_tasks_2) + 1
+                else:
+                    warmup_tasks_2, warmup_tasks_size_2 = [], 0
                 out.append(
                     SIZES[warmup_tasks_size_2]
                     if warmup_tasks_size_2 < 128
@@ -1116,11 +1114,11 @@ class StreamsGroupHeartbeatResponse(Message, gc=False):
                         else write_long_array(partitions_8, "i"),
                         SIZES[tags_13], section_13,
                     )
-                partitions_by_user_endpoint_2 = self.partitions_by_user_endpoint
-                if partitions_by_user_endpoint_2 is None:
-                    partitions_by_user_endpoint_2, partitions_by_user_endpoint_size_2 = [], 0
-                else:
+                if self.partitions_by_user_endpoint is not None:
+                    partitions_by_user_endpoint_2 = self.partitions_by_user_endpoint
                     partitions_by_user_endpoint_size_2 = len(partitions_by_user_endpoint_2) + 1
+                else:
+                    partitions_by_user_endpoint_2, partitions_by_user_endpoint_size_2 = [], 0
                 out.append(
                     _write_iB(self.endpoint_information_epoch, partitions_by_user_endpoint_size_2)
                     if partitions_by_user_endpoint_size_2 < 128

@@ -214,18 +214,16 @@ class StreamsGroupMemberMetadataValue(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.instance_id is None:
-                    instance_id_raw = b""
-                    instance_id_size = 0
-                else:
+                if self.instance_id is not None:
                     instance_id_raw = self.instance_id.encode()
                     instance_id_size = len(instance_id_raw) + 1
-                if self.rack_id is None:
-                    rack_id_raw = b""
-                    rack_id_size = 0
                 else:
+                    instance_id_raw, instance_id_size = b"", 0
+                if self.rack_id is not None:
                     rack_id_raw = self.rack_id.encode()
                     rack_id_size = len(rack_id_raw) + 1
+                else:
+                    rack_id_raw, rack_id_size = b"", 0
                 client_id_raw = self.client_id.encode()
                 client_id_size = len(client_id_raw) + 1
                 client_host_raw = self.client_host.encode()

@@ -188,11 +188,11 @@ class StreamsGroupMetadataValue(Message, gc=False):
                         known.append((0, _write_i(self.validated_topology_epoch)))
                     if self.last_assignment_configs is None or self.last_assignment_configs:
                         last_assignment_configs_payload: list[bytes] = []
-                        last_assignment_configs = self.last_assignment_configs
-                        if last_assignment_configs is None:
-                            last_assignment_configs, last_assignment_configs_size = [], 0
-                        else:
+                        if self.last_assignment_configs is not None:
+                            last_assignment_configs = self.last_assignment_configs
                             last_assignment_configs_size = len(last_assignment_configs) + 1
+                        else:
+                            last_assignment_configs, last_assignment_configs_size = [], 0
                         last_assignment_configs_payload.append(
                             SIZES[last_assignment_configs_size]
                             if last_assignment_configs_size < 128

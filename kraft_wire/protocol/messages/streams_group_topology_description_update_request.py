@@ -404,24 +404,20 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     for item_2 in nodes:
                         name_raw = item_2.name.encode()
                         name_size = len(name_raw) + 1
-                        source_topics = item_2.source_topics
-                        if item_2.sink_topic is None:
-                            sink_topic_raw = b""
-                            sink_topic_size = 0
-                        else:
+                        if item_2.sink_topic is not None:
                             sink_topic_raw = item_2.sink_topic.encode()
                             sink_topic_size = len(sink_topic_raw) + 1
-                        stores = item_2.stores
-                        successors = item_2.successors
+                        else:
+                            sink_topic_raw, sink_topic_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
                         out += (
                             SIZES[name_size] if name_size < 128 else string_size(name_size), name_raw,
-                            _write_b(item_2.node_type), write_compact_strings(source_topics),
+                            _write_b(item_2.node_type), write_compact_strings(item_2.source_topics),
                             SIZES[sink_topic_size] if sink_topic_size < 128 else string_size(sink_topic_size),
-                            sink_topic_raw, write_compact_strings(stores), write_compact_strings(successors),
-                            SIZES[tags], section,
+                            sink_topic_raw, write_compact_strings(item_2.stores),
+                            write_compact_strings(item_2.successors), SIZES[tags], section,
                         )
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
@@ -438,30 +434,22 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                     source = item_3.source
                     name_raw_2 = source.name.encode()
                     name_size_2 = len(name_raw_2) + 1
-                    source_topics_2 = source.source_topics
-                    if source.sink_topic is None:
-                        sink_topic_raw_2 = b""
-                        sink_topic_size_2 = 0
-                    else:
+                    if source.sink_topic is not None:
                         sink_topic_raw_2 = source.sink_topic.encode()
                         sink_topic_size_2 = len(sink_topic_raw_2) + 1
-                    stores_2 = source.stores
-                    successors_2 = source.successors
+                    else:
+                        sink_topic_raw_2, sink_topic_size_2 = b"", 0
                     tags_3, section_3 = 0, b""
                     if source.unknown_tagged_fields:
                         tags_3, section_3 = write_tags((), source.unknown_tagged_fields)
                     processor = item_3.processor
                     name_raw_3 = processor.name.encode()
                     name_size_3 = len(name_raw_3) + 1
-                    source_topics_3 = processor.source_topics
-                    if processor.sink_topic is None:
-                        sink_topic_raw_3 = b""
-                        sink_topic_size_3 = 0
-                    else:
+                    if processor.sink_topic is not None:
                         sink_topic_raw_3 = processor.sink_topic.encode()
                         sink_topic_size_3 = len(sink_topic_raw_3) + 1
-                    stores_3 = processor.stores
-                    successors_3 = processor.successors
+                    else:
+                        sink_topic_raw_3, sink_topic_size_3 = b"", 0
                     tags_4, section_4 = 0, b""
                     if processor.unknown_tagged_fields:
                         tags_4, section_4 = write_tags((), processor.unknown_tagged_fields)
@@ -470,19 +458,19 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
                         tags_5, section_5 = write_tags((), item_3.unknown_tagged_fields)
                     out += (
                         SIZES[name_size_2] if name_size_2 < 128 else string_size(name_size_2), name_raw_2,
-                        _write_b(source.node_type), write_compact_strings(source_topics_2),
+                        _write_b(source.node_type), write_compact_strings(source.source_topics),
                         SIZES[sink_topic_size_2]
                         if sink_topic_size_2 < 128
                         else string_size(sink_topic_size_2),
-                        sink_topic_raw_2, write_compact_strings(stores_2),
-                        write_compact_strings(successors_2), SIZES[tags_3], section_3,
+                        sink_topic_raw_2, write_compact_strings(source.stores),
+                        write_compact_strings(source.successors), SIZES[tags_3], section_3,
                         SIZES[name_size_3] if name_size_3 < 128 else string_size(name_size_3), name_raw_3,
-                        _write_b(processor.node_type), write_compact_strings(source_topics_3),
+                        _write_b(processor.node_type), write_compact_strings(processor.source_topics),
                         SIZES[sink_topic_size_3]
                         if sink_topic_size_3 < 128
                         else string_size(sink_topic_size_3),
-                        sink_topic_raw_3, write_compact_strings(stores_3),
-                        write_compact_strings(successors_3), SIZES[tags_4], section_4, SIZES[tags_5],
+                        sink_topic_raw_3, write_compact_strings(processor.stores),
+                        write_compact_strings(processor.successors), SIZES[tags_4], section_4, SIZES[tags_5],
                         section_5,
                     )
                 tags_6, section_6 = 0, b""

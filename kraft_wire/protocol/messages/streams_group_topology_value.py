@@ -397,16 +397,14 @@ class StreamsGroupTopologyValue(Message, gc=False):
                 for item in subtopologies:
                     subtopology_id_raw = item.subtopology_id.encode()
                     subtopology_id_size = len(subtopology_id_raw) + 1
-                    source_topics = item.source_topics
-                    source_topic_regex = item.source_topic_regex
                     state_changelog_topics = item.state_changelog_topics
                     state_changelog_topics_size = len(state_changelog_topics) + 1
                     out += (
                         SIZES[subtopology_id_size]
                         if subtopology_id_size < 128
                         else string_size(subtopology_id_size),
-                        subtopology_id_raw, write_compact_strings(source_topics),
-                        write_compact_strings(source_topic_regex),
+                        subtopology_id_raw, write_compact_strings(item.source_topics),
+                        write_compact_strings(item.source_topic_regex),
                         SIZES[state_changelog_topics_size]
                         if state_changelog_topics_size < 128
                         else uvarint(state_changelog_topics_size),
@@ -441,11 +439,10 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         if item_2.unknown_tagged_fields:
                             tags_2, section_2 = write_tags((), item_2.unknown_tagged_fields)
                         out += (SIZES[tags_2], section_2)
-                    repartition_sink_topics = item.repartition_sink_topics
                     repartition_source_topics = item.repartition_source_topics
                     repartition_source_topics_size = len(repartition_source_topics) + 1
                     out += (
-                        write_compact_strings(repartition_sink_topics),
+                        write_compact_strings(item.repartition_sink_topics),
                         SIZES[repartition_source_topics_size]
                         if repartition_source_topics_size < 128
                         else uvarint(repartition_source_topics_size),
@@ -488,24 +485,24 @@ class StreamsGroupTopologyValue(Message, gc=False):
                         else uvarint(copartition_groups_size)
                     )
                     for item_6 in copartition_groups:
-                        source_topics_2 = item_6.source_topics
-                        source_topics_size = len(source_topics_2) + 1
-                        source_topic_regex_2 = item_6.source_topic_regex
-                        source_topic_regex_size = len(source_topic_regex_2) + 1
+                        source_topics = item_6.source_topics
+                        source_topics_size = len(source_topics) + 1
+                        source_topic_regex = item_6.source_topic_regex
+                        source_topic_regex_size = len(source_topic_regex) + 1
                         repartition_source_topics_2 = item_6.repartition_source_topics
                         repartition_source_topics_size_2 = len(repartition_source_topics_2) + 1
                         tags_5, section_5 = 0, b""
                         if item_6.unknown_tagged_fields:
                             tags_5, section_5 = write_tags((), item_6.unknown_tagged_fields)
                         out += (
-                            _write_array_h[source_topics_size](source_topics_size, *source_topics_2)
+                            _write_array_h[source_topics_size](source_topics_size, *source_topics)
                             if source_topics_size < SHORT
-                            else write_long_array(source_topics_2, "h"),
+                            else write_long_array(source_topics, "h"),
                             _write_array_h[source_topic_regex_size](
-                                source_topic_regex_size, *source_topic_regex_2,
+                                source_topic_regex_size, *source_topic_regex,
                             )
                             if source_topic_regex_size < SHORT
-                            else write_long_array(source_topic_regex_2, "h"),
+                            else write_long_array(source_topic_regex, "h"),
                             _write_array_h[repartition_source_topics_size_2](
                                 repartition_source_topics_size_2, *repartition_source_topics_2,
                             )

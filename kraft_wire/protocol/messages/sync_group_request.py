@@ -318,24 +318,21 @@ class SyncGroupRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw = b""
-                    group_instance_id_size = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw = self.group_instance_id.encode()
                     group_instance_id_size = len(group_instance_id_raw) + 1
-                if self.protocol_type is None:
-                    protocol_type_raw = b""
-                    protocol_type_size = 0
                 else:
+                    group_instance_id_raw, group_instance_id_size = b"", 0
+                if self.protocol_type is not None:
                     protocol_type_raw = self.protocol_type.encode()
                     protocol_type_size = len(protocol_type_raw) + 1
-                if self.protocol_name is None:
-                    protocol_name_raw = b""
-                    protocol_name_size = 0
                 else:
+                    protocol_type_raw, protocol_type_size = b"", 0
+                if self.protocol_name is not None:
                     protocol_name_raw = self.protocol_name.encode()
                     protocol_name_size = len(protocol_name_raw) + 1
+                else:
+                    protocol_name_raw, protocol_name_size = b"", 0
                 assignments = self.assignments
                 assignments_size = len(assignments) + 1
                 out += (
@@ -382,12 +379,11 @@ class SyncGroupRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 member_id_raw_3 = self.member_id.encode()
                 member_id_size_3 = len(member_id_raw_3) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw_2 = b""
-                    group_instance_id_size_2 = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw_2 = self.group_instance_id.encode()
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                else:
+                    group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                 assignments_2 = self.assignments
                 assignments_size_2 = len(assignments_2) + 1
                 out += (
@@ -434,12 +430,11 @@ class SyncGroupRequest(Message, gc=False):
                     _write_ih(self.generation_id, member_id_size_5), member_id_raw_5,
                 )
                 if version >= 3:
-                    if self.group_instance_id is None:
-                        group_instance_id_raw_3 = b""
-                        group_instance_id_size_3 = -1
-                    else:
+                    if self.group_instance_id is not None:
                         group_instance_id_raw_3 = self.group_instance_id.encode()
                         group_instance_id_size_3 = len(group_instance_id_raw_3)
+                    else:
+                        group_instance_id_raw_3, group_instance_id_size_3 = b"", -1
                     out += (_write_h(group_instance_id_size_3), group_instance_id_raw_3)
                 assignments_3 = self.assignments
                 assignments_size_3 = len(assignments_3)

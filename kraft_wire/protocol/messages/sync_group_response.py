@@ -237,18 +237,16 @@ class SyncGroupResponse(Message, gc=False):
         out: list[bytes]
         try:
             if version == 5:
-                if self.protocol_type is None:
-                    protocol_type_raw = b""
-                    protocol_type_size = 0
-                else:
+                if self.protocol_type is not None:
                     protocol_type_raw = self.protocol_type.encode()
                     protocol_type_size = len(protocol_type_raw) + 1
-                if self.protocol_name is None:
-                    protocol_name_raw = b""
-                    protocol_name_size = 0
                 else:
+                    protocol_type_raw, protocol_type_size = b"", 0
+                if self.protocol_name is not None:
                     protocol_name_raw = self.protocol_name.encode()
                     protocol_name_size = len(protocol_name_raw) + 1
+                else:
+                    protocol_name_raw, protocol_name_size = b"", 0
                 assignment_raw = self.assignment
                 assignment_size = len(assignment_raw) + 1
                 tags, section = 0, b""

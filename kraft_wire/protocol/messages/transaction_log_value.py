@@ -249,11 +249,11 @@ class TransactionLogValue(Message, gc=False):
         mark = len(out)
         try:
             if version == 1:
-                transaction_partitions = self.transaction_partitions
-                if transaction_partitions is None:
-                    transaction_partitions, transaction_partitions_size = [], 0
-                else:
+                if self.transaction_partitions is not None:
+                    transaction_partitions = self.transaction_partitions
                     transaction_partitions_size = len(transaction_partitions) + 1
+                else:
+                    transaction_partitions, transaction_partitions_size = [], 0
                 out.append(
                     _write_qhibB(
                         self.producer_id, self.producer_epoch, self.transaction_timeout_ms,
@@ -315,11 +315,11 @@ class TransactionLogValue(Message, gc=False):
                     refuse()
                 if self.client_transaction_version != 0:
                     refuse()
-                transaction_partitions_2 = self.transaction_partitions
-                if transaction_partitions_2 is None:
-                    transaction_partitions_2, transaction_partitions_size_2 = [], -1
-                else:
+                if self.transaction_partitions is not None:
+                    transaction_partitions_2 = self.transaction_partitions
                     transaction_partitions_size_2 = len(transaction_partitions_2)
+                else:
+                    transaction_partitions_2, transaction_partitions_size_2 = [], -1
                 out.append(_write_qhibi(
                     self.producer_id, self.producer_epoch, self.transaction_timeout_ms,
                     self.transaction_status, transaction_partitions_size_2,

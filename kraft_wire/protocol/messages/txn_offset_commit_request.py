@@ -394,12 +394,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 group_id_size = len(group_id_raw) + 1
                 member_id_raw = self.member_id.encode()
                 member_id_size = len(member_id_raw) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw = b""
-                    group_instance_id_size = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw = self.group_instance_id.encode()
                     group_instance_id_size = len(group_instance_id_raw) + 1
+                else:
+                    group_instance_id_raw, group_instance_id_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (
@@ -431,12 +430,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        if item_2.committed_metadata is None:
-                            committed_metadata_raw = b""
-                            committed_metadata_size = 0
-                        else:
+                        if item_2.committed_metadata is not None:
                             committed_metadata_raw = item_2.committed_metadata.encode()
                             committed_metadata_size = len(committed_metadata_raw) + 1
+                        else:
+                            committed_metadata_raw, committed_metadata_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
@@ -468,12 +466,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                 group_id_size_2 = len(group_id_raw_2) + 1
                 member_id_raw_2 = self.member_id.encode()
                 member_id_size_2 = len(member_id_raw_2) + 1
-                if self.group_instance_id is None:
-                    group_instance_id_raw_2 = b""
-                    group_instance_id_size_2 = 0
-                else:
+                if self.group_instance_id is not None:
                     group_instance_id_raw_2 = self.group_instance_id.encode()
                     group_instance_id_size_2 = len(group_instance_id_raw_2) + 1
+                else:
+                    group_instance_id_raw_2, group_instance_id_size_2 = b"", 0
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
                 out += (
@@ -508,12 +505,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                         SIZES[partitions_size_2] if partitions_size_2 < 128 else uvarint(partitions_size_2),
                     )
                     for item_4 in partitions_2:
-                        if item_4.committed_metadata is None:
-                            committed_metadata_raw_2 = b""
-                            committed_metadata_size_2 = 0
-                        else:
+                        if item_4.committed_metadata is not None:
                             committed_metadata_raw_2 = item_4.committed_metadata.encode()
                             committed_metadata_size_2 = len(committed_metadata_raw_2) + 1
+                        else:
+                            committed_metadata_raw_2, committed_metadata_size_2 = b"", 0
                         tags_4, section_4 = 0, b""
                         if item_4.unknown_tagged_fields:
                             tags_4, section_4 = write_tags((), item_4.unknown_tagged_fields)
@@ -562,12 +558,11 @@ class TxnOffsetCommitRequest(Message, gc=False):
                     partitions_size_3 = len(partitions_3)
                     out += (_write_h(name_size_2), name_raw_2, _write_i(partitions_size_3))
                     for item_6 in partitions_3:
-                        if item_6.committed_metadata is None:
-                            committed_metadata_raw_3 = b""
-                            committed_metadata_size_3 = -1
-                        else:
+                        if item_6.committed_metadata is not None:
                             committed_metadata_raw_3 = item_6.committed_metadata.encode()
                             committed_metadata_size_3 = len(committed_metadata_raw_3)
+                        else:
+                            committed_metadata_raw_3, committed_metadata_size_3 = b"", -1
                         if item_6.unknown_tagged_fields:
                             refuse()
                         out += (

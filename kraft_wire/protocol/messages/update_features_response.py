@@ -158,12 +158,11 @@ class UpdateFeaturesResponse(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.error_message is None:
-                    error_message_raw = b""
-                    error_message_size = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw = self.error_message.encode()
                     error_message_size = len(error_message_raw) + 1
+                else:
+                    error_message_raw, error_message_size = b"", 0
                 tags, section = 0, b""
                 if self.unknown_tagged_fields:
                     tags, section = write_tags((), self.unknown_tagged_fields)
@@ -175,12 +174,11 @@ class UpdateFeaturesResponse(Message, gc=False):
                 )
                 return
             if 0 <= version <= 1:
-                if self.error_message is None:
-                    error_message_raw_2 = b""
-                    error_message_size_2 = 0
-                else:
+                if self.error_message is not None:
                     error_message_raw_2 = self.error_message.encode()
                     error_message_size_2 = len(error_message_raw_2) + 1
+                else:
+                    error_message_raw_2, error_message_size_2 = b"", 0
                 results = self.results
                 results_size = len(results) + 1
                 out += (
@@ -194,12 +192,11 @@ class UpdateFeaturesResponse(Message, gc=False):
                 for item in results:
                     feature_raw = item.feature.encode()
                     feature_size = len(feature_raw) + 1
-                    if item.error_message is None:
-                        error_message_raw_3 = b""
-                        error_message_size_3 = 0
-                    else:
+                    if item.error_message is not None:
                         error_message_raw_3 = item.error_message.encode()
                         error_message_size_3 = len(error_message_raw_3) + 1
+                    else:
+                        error_message_raw_3, error_message_size_3 = b"", 0
                     tags_2, section_2 = 0, b""
                     if item.unknown_tagged_fields:
                         tags_2, section_2 = write_tags((), item.unknown_tagged_fields)

@@ -167,12 +167,11 @@ class UpdateRaftVoterRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 0:
-                if self.cluster_id is None:
-                    cluster_id_raw = b""
-                    cluster_id_size = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
                     cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
                 listeners = self.listeners
                 listeners_size = len(listeners) + 1
                 out += (

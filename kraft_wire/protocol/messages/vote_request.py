@@ -262,12 +262,11 @@ class VoteRequest(Message, gc=False):
         mark = len(out)
         try:
             if version == 2:
-                if self.cluster_id is None:
-                    cluster_id_raw = b""
-                    cluster_id_size = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw = self.cluster_id.encode()
                     cluster_id_size = len(cluster_id_raw) + 1
+                else:
+                    cluster_id_raw, cluster_id_size = b"", 0
                 topics = self.topics
                 topics_size = len(topics) + 1
                 out += (
@@ -309,12 +308,11 @@ class VoteRequest(Message, gc=False):
                 out += (SIZES[tags_3], section_3)
                 return
             if 0 <= version <= 1:
-                if self.cluster_id is None:
-                    cluster_id_raw_2 = b""
-                    cluster_id_size_2 = 0
-                else:
+                if self.cluster_id is not None:
                     cluster_id_raw_2 = self.cluster_id.encode()
                     cluster_id_size_2 = len(cluster_id_raw_2) + 1
+                else:
+                    cluster_id_raw_2, cluster_id_size_2 = b"", 0
                 topics_2 = self.topics
                 topics_size_2 = len(topics_2) + 1
                 out += (

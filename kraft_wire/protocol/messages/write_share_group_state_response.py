@@ -154,12 +154,11 @@ class WriteShareGroupStateResponse(Message, gc=False):
                         else _write_16s(item.topic_id) + uvarint(partitions_size)
                     )
                     for item_2 in partitions:
-                        if item_2.error_message is None:
-                            error_message_raw = b""
-                            error_message_size = 0
-                        else:
+                        if item_2.error_message is not None:
                             error_message_raw = item_2.error_message.encode()
                             error_message_size = len(error_message_raw) + 1
+                        else:
+                            error_message_raw, error_message_size = b"", 0
                         tags, section = 0, b""
                         if item_2.unknown_tagged_fields:
                             tags, section = write_tags((), item_2.unknown_tagged_fields)
