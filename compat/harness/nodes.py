@@ -17,6 +17,7 @@ from compat.harness.processes import ManagedProcess, ProcessFailed, Workspace
 from compat.harness.tool_server import JVM_OPTIONS, ToolServer
 from compat.harness.wire import wait_until_active
 
+QUICK_JVM = ("-Xmx256m", *JVM_OPTIONS)
 EXIT_CODE_OF_JVM_AFTER_SIGTERM = 128 + signal.SIGTERM
 
 
@@ -74,6 +75,14 @@ class Node(ABC):
         self.wait_until_ready()
 
 
+def kafka_command(
+    jars: KafkaJars, properties_file: Path, jvm_options: Sequence[str] = QUICK_JVM
+) -> list[str]:
+    """The command line that runs a Java node."""
+    logging = f"-Dlog4j2.configurationFile={NODE_LOGGING}"
+    return [java(), *jvm_options, logging, "-cp", jars.class_path, "kafka.Kafka", str(properties_file)]
+
+
 class JvmNode(Node):
     """A Java node of one Kafka version, broker or controller by its properties."""
 
@@ -89,7 +98,7 @@ class JvmNode(Node):
         super().__init__(workspace, name, node_id, port)
         self.jars = jars
         self._tools = tools
-        self.jvm_options: Sequence[str] = ("-Xmx256m", *JVM_OPTIONS)
+        self.jvm_options: Sequence[str] = QUICK_JVM
 
     def format(self, cluster_id: str, *options: str) -> None:
         """kafka-storage format, with Kafka's own tool of the node's version."""
@@ -97,18 +106,8 @@ class JvmNode(Node):
         self._tools.run(self.jars, "kafka.tools.StorageTool", arguments).check()
 
     def start(self) -> None:
-        self.process = self.workspace.start(
-            self.name,
-            [
-                java(),
-                *self.jvm_options,
-                f"-Dlog4j2.configurationFile={NODE_LOGGING}",
-                "-cp",
-                self.jars.class_path,
-                "kafka.Kafka",
-                str(self.properties_file),
-            ],
-        )
+        command = kafka_command(self.jars, self.properties_file, self.jvm_options)
+        self.process = self.workspace.start(self.name, command)
 
     def wait_until_ready(self, timeout_s: float = 60.0) -> None:
         self.running_process.wait_for_log(r"Kafka Server started", timeout_s)
