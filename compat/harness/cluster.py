@@ -94,6 +94,18 @@ class Cluster:
     def running(self) -> list[JvmBroker]:
         return [broker for broker in self.brokers.values() if broker.running_process.running]
 
+    def create_topic(
+        self, name: str, partitions: int, replicas: int, config: dict[str, str] | None = None
+    ) -> None:
+        """Create, and wait until every running broker sees all replicas in sync."""
+        clients.create_topic(self.admin(), name, partitions, replicas, config)
+        views.wait_for_topic(self.running, name, partitions)
+
+    def create_topic_on(self, name: str, assignments: Sequence[Sequence[int]]) -> None:
+        """The same with these replicas for partitions 0, 1, ..., the first of each being preferred leader."""
+        clients.create_topic_on(self.admin(), name, assignments)
+        views.wait_for_topic(self.running, name, len(assignments))
+
     def wait_for_brokers(self, broker_ids: Iterable[int]) -> None:
         """Wait until every running broker sees these brokers unfenced, and no other."""
         expected = set(broker_ids)

@@ -63,6 +63,22 @@ def wait_for_isr(brokers: Iterable[Node], topic: str, isr: Iterable[int], timeou
     wait_until(lambda: all(settled(broker) for broker in asked), what, timeout_s)
 
 
+def wait_for_topic(
+    brokers: Iterable[Node], topic: str, partition_count: int, timeout_s: float = 30.0
+) -> None:
+    """Wait until each of these brokers sees so many partitions of the topic, all replicas in sync."""
+    asked = list(brokers)
+
+    def complete(broker: Node) -> bool:
+        described = partitions(broker, topic).values()
+        return len(described) == partition_count and all(
+            view.isr == frozenset(view.replicas) and view.leader in view.isr for view in described
+        )
+
+    what = f"{topic} to be complete on {[broker.name for broker in asked]}"
+    wait_until(lambda: all(complete(broker) for broker in asked), what, timeout_s)
+
+
 def wait_for_absence(brokers: Iterable[Node], topic: str, timeout_s: float = 30.0) -> None:
     """Wait until none of these brokers knows the topic."""
     asked = list(brokers)

@@ -87,8 +87,7 @@ def test_brokers_register_fenced_and_are_unfenced(cluster: Cluster, records: Rec
 
 
 def test_a_topic_has_its_replicas_on_two_brokers(cluster: Cluster, records: Records) -> None:
-    clients.create_topic(cluster.admin(), "pairs", partitions=4, replicas=2)
-    cluster.wait_for_isr("pairs", BROKERS)
+    cluster.create_topic("pairs", partitions=4, replicas=2)
 
     described = views.partitions(cluster.brokers[1], "pairs")
     assert set(described) == {0, 1, 2, 3}
@@ -99,7 +98,7 @@ def test_a_topic_has_its_replicas_on_two_brokers(cluster: Cluster, records: Reco
 
 def test_replicas_are_assigned_to_directories(cluster: Cluster, records: Records) -> None:
     """A broker with two folders says where each replica went (AssignReplicasToDirs)."""
-    clients.create_topic_on(cluster.admin(), "placed", [[2, 1], [1, 2]])
+    cluster.create_topic_on("placed", [[2, 1], [1, 2]])
     topic_id = _topic_id(records, "placed")
 
     def directories() -> dict[int, list[str]]:
@@ -122,7 +121,7 @@ def test_replicas_are_assigned_to_directories(cluster: Cluster, records: Records
 
 
 def test_ten_thousand_messages_through_kcat(cluster: Cluster) -> None:
-    clients.create_topic(cluster.admin(), "by-kcat", partitions=3, replicas=2)
+    cluster.create_topic("by-kcat", partitions=3, replicas=2)
     lines = [f"message {n}" for n in range(10_000)]
     kcat.produce(cluster.bootstrap, "by-kcat", lines)
     assert sorted(kcat.consume(cluster.bootstrap, "by-kcat")) == sorted(lines)
@@ -133,7 +132,7 @@ def test_ten_thousand_messages_through_confluent_kafka(
     cluster: Cluster, records: Records, idempotent: bool
 ) -> None:
     topic = f"by-confluent-{'idempotent' if idempotent else 'plain'}"
-    clients.create_topic(cluster.admin(), topic, partitions=3, replicas=2)
+    cluster.create_topic(topic, partitions=3, replicas=2)
     values = [b"message %d" % n for n in range(10_000)]
     clients.produce(cluster.bootstrap, topic, values, idempotent=idempotent)
     assert sorted(clients.consume(cluster.bootstrap, topic, 3)) == sorted(values)
@@ -147,8 +146,7 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
     cluster: Cluster, records: Records, stop_signal: signal.Signals
 ) -> None:
     topic = f"kept-over-{stop_signal.name.lower()}"
-    clients.create_topic(cluster.admin(), topic, 2, 2, config={"retention.ms": "7200000"})
-    cluster.wait_for_isr(topic, BROKERS)
+    cluster.create_topic(topic, 2, 2, config={"retention.ms": "7200000"})
     registrations = records("REGISTER_BROKER_RECORD")
     status_changes = records("BROKER_REGISTRATION_CHANGE_RECORD")
     topics = views.topics(cluster.brokers[1])
@@ -163,8 +161,7 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
     with pytest.raises(KafkaException) as refused:
         clients.create_topic(cluster.admin(), topic, 2, 2)
     assert refused.value.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS
-    clients.create_topic(cluster.admin(), f"{topic}-and-after", 2, 2)
-    cluster.wait_for_isr(f"{topic}-and-after", BROKERS)
+    cluster.create_topic(f"{topic}-and-after", 2, 2)
     _produce_for(cluster, topic, SESSION_TIMEOUT_S * 1.5)
     assert records("REGISTER_BROKER_RECORD") == registrations, "no broker registered again"
     assert records("BROKER_REGISTRATION_CHANGE_RECORD") == status_changes, "no broker was fenced meanwhile"
@@ -172,8 +169,7 @@ def test_a_restarted_controller_keeps_its_state_and_its_brokers(
 
 
 def test_a_killed_broker_is_fenced_and_comes_back_into_the_isr(cluster: Cluster, records: Records) -> None:
-    clients.create_topic_on(cluster.admin(), "survives", [[1, 2], [2, 1]])
-    cluster.wait_for_isr("survives", BROKERS)
+    cluster.create_topic_on("survives", [[1, 2], [2, 1]])
     before = [b"before %d" % n for n in range(1000)]
     clients.produce(cluster.bootstrap, "survives", before)
 
@@ -195,8 +191,7 @@ def test_a_killed_broker_is_fenced_and_comes_back_into_the_isr(cluster: Cluster,
 
 
 def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, records: Records) -> None:
-    clients.create_topic_on(cluster.admin(), "steady", [[1, 2], [2, 1]])
-    cluster.wait_for_isr("steady", BROKERS)
+    cluster.create_topic_on("steady", [[1, 2], [2, 1]])
     topic_id = _topic_id(records, "steady")
     broker = cluster.brokers[2]
 
@@ -226,31 +221,32 @@ def test_a_broker_that_shuts_down_leaves_no_partition_offline(cluster: Cluster, 
 
 
 def test_a_deleted_topic_can_be_created_again(cluster: Cluster, records: Records) -> None:
-    clients.create_topic(cluster.admin(), "phoenix", 2, 2)
-    cluster.wait_for_isr("phoenix", BROKERS)
+    cluster.create_topic("phoenix", 2, 2)
     first_id = _topic_id(records, "phoenix")
     clients.produce(cluster.bootstrap, "phoenix", [b"old %d" % n for n in range(100)])
 
     clients.delete_topic(cluster.admin(), "phoenix")
     cluster.wait_for_absence("phoenix")
-    clients.create_topic(cluster.admin(), "phoenix", 2, 2)
-    cluster.wait_for_isr("phoenix", BROKERS)
+    cluster.create_topic("phoenix", 2, 2)
 
     second_id = _topic_id(records, "phoenix")
     assert second_id != first_id
     new = [b"new %d" % n for n in range(100)]
     clients.produce(cluster.bootstrap, "phoenix", new)
     assert sorted(clients.consume(cluster.bootstrap, "phoenix", 2)) == sorted(new)
-    for index in range(2):
-        metadata = cluster.brokers[1].data_folder / f"phoenix-{index}" / "partition.metadata"
-        assert second_id in metadata.read_text()
+    folders = [cluster.brokers[1].data_folder / f"phoenix-{index}" for index in range(2)]
+    files = [folder / "partition.metadata" for folder in folders]
+    wait_until(
+        lambda: all(file.exists() and second_id in file.read_text() for file in files),
+        "the folders to be the second topic's",
+    )
 
 
 def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: KafkaTools) -> None:
     bootstrap = cluster.bootstrap
     tools.topics(bootstrap, "--create", "--topic", "tooled", "--replica-assignment", "1:2,2:1")
     tools.topics(bootstrap, "--alter", "--topic", "tooled", "--partitions", "4")
-    cluster.wait_for_isr("tooled", BROKERS)
+    views.wait_for_topic(cluster.running, "tooled", 4)
     described = tools.topics(bootstrap, "--describe", "--topic", "tooled")
     assert "PartitionCount: 4" in described and "ReplicationFactor: 2" in described
 
@@ -274,8 +270,7 @@ def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: Ka
 
 
 def test_leadership_returns_to_the_preferred_replica(cluster: Cluster, tools: KafkaTools) -> None:
-    clients.create_topic_on(cluster.admin(), "preferred", [[2, 1]])
-    cluster.wait_for_isr("preferred", BROKERS)
+    cluster.create_topic_on("preferred", [[2, 1]])
     cluster.brokers[2].restart()
     cluster.wait_for_isr("preferred", BROKERS)
     assert views.leaders(cluster.brokers[1], "preferred") == {1}

@@ -43,11 +43,10 @@ def test_a_folder_changes_hands_with_nothing_lost(
 
 
 def _work(cluster: Cluster, tools: KafkaTools, topic: str) -> None:
-    clients.create_topic(cluster.admin(), topic, 2, 2)
-    cluster.wait_for_isr(topic, cluster.brokers)
+    cluster.create_topic(topic, 2, 2)
     clients.produce(cluster.bootstrap, topic, [b"%d" % n for n in range(500)], idempotent=True)
     tools.configs(cluster.bootstrap, "--alter", *ENTITY, topic, "--add-config", "retention.ms=7200000")
-    clients.create_topic(cluster.admin(), f"{topic}-doomed", 1, 1)
+    cluster.create_topic(f"{topic}-doomed", 1, 1)
     clients.delete_topic(cluster.admin(), f"{topic}-doomed")
 
 

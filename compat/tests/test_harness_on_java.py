@@ -18,7 +18,7 @@ from compat.harness.tools import KafkaTools, segments
 def test_a_java_cluster_serves_kcat_confluent_and_tools(workspace: Workspace, tools: KafkaTools) -> None:
     cluster = Cluster(workspace, tools.server, "java", "4.3.1")
     cluster.start(log_dir_counts=[1])
-    clients.create_topic(cluster.admin(), "greetings", partitions=2, replicas=1)
+    cluster.create_topic("greetings", partitions=2, replicas=1)
 
     kcat.produce(cluster.bootstrap, "greetings", [f"kcat {n}" for n in range(100)])
     clients.produce(

@@ -45,8 +45,8 @@ def folder(
 
 def _write_varied_metadata(cluster: Cluster, tools: KafkaTools) -> None:
     for topic in TOPICS:
-        clients.create_topic(cluster.admin(), topic, 3, 1, config={"retention.ms": "7200000"})
-    clients.create_topic(cluster.admin(), "doomed", 1, 1)
+        cluster.create_topic(topic, 3, 1, config={"retention.ms": "7200000"})
+    cluster.create_topic("doomed", 1, 1)
     clients.delete_topic(cluster.admin(), "doomed")
     bootstrap = cluster.bootstrap
     tools.topics(bootstrap, "--alter", "--topic", "topic-0", "--partitions", "5")
