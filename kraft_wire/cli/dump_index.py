@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
 from typing import BinaryIO
+
+from construct import Container, Struct
 
 from kraft_wire.cli.dump_segment import READ_BUFFER_BYTES, absolute_path, read_batches
 from kraft_wire.cli.errors import CommandError
 from kraft_wire.log.batch import BatchHeader
 from kraft_wire.log.errors import CorruptBatch
 from kraft_wire.log.files import INDEX_SUFFIX, LOG_SUFFIX, parse_segment_file_name
-from kraft_wire.log.index import OFFSET_ENTRY, TIME_ENTRY
+from kraft_wire.log.layouts import OffsetEntryLayout, TimeEntryLayout
 
 NO_TIMESTAMP = -1
 NOT_FOUND = -1
@@ -61,14 +62,14 @@ def dump_offset_index(path: str, errors: IndexErrors, *, quiet: bool) -> Iterato
     Raises OSError, and CommandError where the segment beside it cannot be read.
     """
     base_offset = _base_offset(path)
-    entries = _entries(path, OFFSET_ENTRY)
+    entries = _entries(path, OffsetEntryLayout)
     first = next(entries, None)
     if first is None:
         yield f"{path} is empty."
         return
     with Path(path).with_suffix(LOG_SUFFIX).open("rb", buffering=READ_BUFFER_BYTES) as segment:
-        for relative_offset, position in (first, *entries):
-            offset = base_offset + relative_offset
+        for entry in (first, *entries):
+            offset, position = base_offset + entry.relative_offset, entry.position
             batch = _find_batch(segment, position, base_offset)
             found = batch.last_offset if batch is not None else NOT_FOUND
             if found != offset:
@@ -83,12 +84,13 @@ def dump_time_index(path: str, errors: IndexErrors, *, quiet: bool) -> Iterator[
     Raises OSError, and CommandError where the segment beside it cannot be read.
     """
     base_offset = _base_offset(path)
-    positions = list(_entries(str(Path(path).with_suffix(INDEX_SUFFIX)), OFFSET_ENTRY))
+    index = list(_entries(str(Path(path).with_suffix(INDEX_SUFFIX)), OffsetEntryLayout))
     previous = NO_TIMESTAMP
     with Path(path).with_suffix(LOG_SUFFIX).open("rb", buffering=READ_BUFFER_BYTES) as segment:
-        for time, relative_offset in _entries(path, TIME_ENTRY):
-            offset = base_offset + relative_offset
-            start = max((place for delta, place in positions if delta <= relative_offset), default=0)
+        for entry in _entries(path, TimeEntryLayout):
+            time, offset = entry.timestamp, base_offset + entry.relative_offset
+            before = (at.position for at in index if at.relative_offset <= entry.relative_offset)
+            start = max(before, default=0)
             batch = _find_batch(segment, start, offset)
             if batch is None or batch.last_offset != offset:
                 errors.offset_not_found(path, offset, batch.last_offset if batch is not None else NOT_FOUND)
@@ -108,17 +110,17 @@ def _base_offset(path: str) -> int:
     return segment[0]
 
 
-def _entries(path: str, layout: Struct) -> Iterator[tuple[int, int]]:
-    """The pairs of numbers in an index file, up to the zeros that pad the one of an active segment."""
-    offset_slot = 0 if layout is OFFSET_ENTRY else 1
+def _entries(path: str, layout: Struct) -> Iterator[Container]:
+    """The entries of an index file, up to the zeros that pad the one of an active segment."""
+    size_bytes = layout.sizeof()
+    is_first = True
     with Path(path).open("rb", buffering=READ_BUFFER_BYTES) as file:
-        raw = file.read(layout.size)
-        while len(raw) == layout.size:
-            first, second = layout.unpack(raw)
-            yield first, second
-            raw = file.read(layout.size)
-            if len(raw) == layout.size and not layout.unpack(raw)[offset_slot]:
+        while len(raw := file.read(size_bytes)) == size_bytes:
+            entry = layout.parse(raw)
+            if not is_first and not entry.relative_offset:
                 return
+            yield entry
+            is_first = False
 
 
 def _find_batch(segment: BinaryIO, position: int, offset: int) -> BatchHeader | None:

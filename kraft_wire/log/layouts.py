@@ -1,6 +1,7 @@
 """The fixed layouts of a log folder's binary files, declared with ``construct``.
 
-For looking at files by hand and as the tests' second, independent reading; nothing on a hot path uses this.
+For the commands that look into index files, for looking at the others by hand, and as the tests' second,
+independent reading of the same bytes. Nothing on a hot path uses this.
 """
 
 from __future__ import annotations
@@ -78,8 +79,10 @@ BatchLayout = Struct(
 SegmentLayout = GreedyRange(BatchLayout)
 """A .log or .checkpoint file: batches one behind the other."""
 
-OffsetIndexLayout = GreedyRange(Struct("relative_offset" / Int32sb, "position" / Int32sb))
-TimeIndexLayout = GreedyRange(Struct("timestamp" / Int64sb, "relative_offset" / Int32sb))
+OffsetEntryLayout = Struct("relative_offset" / Int32sb, "position" / Int32sb)
+TimeEntryLayout = Struct("timestamp" / Int64sb, "relative_offset" / Int32sb)
+OffsetIndexLayout = GreedyRange(OffsetEntryLayout)
+TimeIndexLayout = GreedyRange(TimeEntryLayout)
 
 ControlRecordKeyLayout = Struct(
     "version" / Int16sb,
