@@ -245,6 +245,7 @@ def test_a_deleted_topic_can_be_created_again(cluster: Cluster, records: Records
 def test_kafkas_admin_tools_work_through_the_brokers(cluster: Cluster, tools: KafkaTools) -> None:
     bootstrap = cluster.bootstrap
     tools.topics(bootstrap, "--create", "--topic", "tooled", "--replica-assignment", "1:2,2:1")
+    views.wait_for_topic(cluster.running, "tooled", 2)
     tools.topics(bootstrap, "--alter", "--topic", "tooled", "--partitions", "4")
     views.wait_for_topic(cluster.running, "tooled", 4)
     described = tools.topics(bootstrap, "--describe", "--topic", "tooled")
