@@ -13,7 +13,7 @@ from typing import Final
 from kraft_wire.controller.context import Context, ControllerState, Result
 from kraft_wire.controller.describe_cluster import controllers_on
 from kraft_wire.controller.topic_names import CLUSTER_METADATA_TOPIC, why_invalid
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kraft_wire.protocol.messages.metadata_response import (
     MetadataResponse,
@@ -28,7 +28,13 @@ FIRST_VERSION_WITH_NULL_NAMES: Final = 12
 
 
 def handle(state: ControllerState, request: MetadataRequest, version: int, context: Context) -> Result:
-    """Describe the controllers and the topics asked for; every topic but the one is unknown."""
+    """Describe the controllers and the topics asked for; every topic but the one is unknown.
+
+    Raises ApiError(INVALID_REQUEST) for a null name in a version whose response has no room for it.
+    """
+    asked = _asked(request, version)
+    if version < FIRST_VERSION_WITH_NULL_NAMES and any(topic.name is None for topic in asked):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"topics have no null names at version {version}")
     brokers = [
         MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port)
         for node in controllers_on(state, context.listener)
@@ -39,7 +45,7 @@ def handle(state: ControllerState, request: MetadataRequest, version: int, conte
             brokers=brokers,
             cluster_id=state.cluster_id,
             controller_id=state.leader_id if state.leader_id in reachable else -1,
-            topics=[_topic(state, asked, reachable) for asked in _asked(request, version)],
+            topics=[_topic(state, topic, reachable) for topic in asked],
         )
     )
 

@@ -38,10 +38,11 @@ from kraft_wire.controller.requests import (
 from kraft_wire.controller.snapshot_policy import SnapshotPolicy
 from kraft_wire.log.batch import Batch, iter_records
 from kraft_wire.log.snapshot import SnapshotId
-from kraft_wire.protocol.errors import ApiError, ErrorCode
+from kraft_wire.protocol.errors import ApiError, ErrorCode, ProtocolError
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.controller_registration_request import ControllerRegistrationRequest
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
+from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.fetch_request import FetchRequest
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 from kraft_wire.protocol.metadata_record import decode_metadata_record
@@ -114,6 +115,7 @@ class Node:
         self._is_active = False
         self._reading_to: int | None = None
         self._high_watermark = 0
+        self._uncommitted_bytes = 0
         self._effects: list[NodeEffect] = []
         self._now = Now(0, 0)
 
@@ -145,6 +147,9 @@ class Node:
                 self._snapshots.finished()
             case raft_events.RequestAbandoned(token):
                 self._consumers.abandon(token)
+                self._drive(event)
+            case raft_events.ShutDown():
+                self._schedule.deactivate()
                 self._drive(event)
             case raft_events.SnapshotWritten():
                 self._snapshots.finished()
@@ -181,7 +186,7 @@ class Node:
                     self._reply(token, response)
                 case raft_effects.AppendBatch():
                     self._effects.append(effect)
-                    self._snapshots.committed(len(effect.data), self._now.monotonic_ms)
+                    self._uncommitted_bytes += len(effect.data)
                 case _:
                     self._effects.append(effect)
         for reaction in reactions:
@@ -209,7 +214,10 @@ class Node:
 
     def _on_high_watermark(self, offset: int) -> None:
         self._high_watermark = offset
+        committed_bytes, self._uncommitted_bytes = self._uncommitted_bytes, 0
         if self._is_active:
+            if committed_bytes:
+                self._snapshots.committed(committed_bytes, self._now.monotonic_ms)
             for request, response in self._writes.committed(offset):
                 self._reply(request.token, response)
             self._maybe_snapshot()
@@ -246,7 +254,7 @@ class Node:
 
     def _maybe_activate(self) -> None:
         caught_up = self._applied_end == self.core.log_end_offset
-        if self._is_active or not self.core.is_leader or not caught_up:
+        if self._is_active or not self.core.accepts_proposals or not caught_up:
             return
         self._is_active = True
         self._mirror_raft()
@@ -287,7 +295,7 @@ class Node:
             self._refuse(request, ErrorCode.UNSUPPORTED_VERSION, f"version {request.version} is not served")
             return
         match api.answered_by:
-            case AnsweredBy.HANDLER if api.is_write and not self._is_active:
+            case AnsweredBy.HANDLER if api.is_write and not (self._is_active and self.core.accepts_proposals):
                 self._refuse(request, ErrorCode.NOT_CONTROLLER, "this node is not the active controller")
             case AnsweredBy.HANDLER:
                 self._decide(request)
@@ -352,9 +360,17 @@ class Node:
             case None:
                 return
             case Forwarded(outer, inner):
-                self._effects.append(raft_effects.Reply(outer, envelope.wrap(inner, response)))
+                self._effects.append(raft_effects.Reply(outer, self._wrapped(inner, response)))
             case _:
                 self._effects.append(raft_effects.Reply(token, response))
+
+    def _wrapped(self, inner: envelope.ForwardedRequest, response: Message) -> EnvelopeResponse:
+        try:
+            return envelope.wrap(inner, response)
+        except ProtocolError as error:
+            # As with a handler's defect: it costs one request.
+            self._effects.append(HandlerFailed(inner.api_key, inner.version, error))
+            return EnvelopeResponse(response_data=None, error_code=int(ErrorCode.UNKNOWN_SERVER_ERROR))
 
     def _context(self, peer: Peer) -> Context:
         return Context(

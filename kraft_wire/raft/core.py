@@ -113,6 +113,11 @@ class RaftCore:
         return self._quorum.leadership is not None
 
     @property
+    def accepts_proposals(self) -> bool:
+        """Whether ``Propose`` would be taken: this node leads, and has not been told to stop."""
+        return self.is_leader and not self._quorum.is_shutting_down
+
+    @property
     def epoch(self) -> int:
         return self._quorum.epoch
 

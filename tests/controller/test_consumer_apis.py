@@ -16,7 +16,7 @@ from kraft_wire.controller.consumer_fetch import (
     decide,
     is_consumer_fetch,
 )
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import ApiError, ErrorCode
 from kraft_wire.protocol.messages import controller_registration_request as registration
 from kraft_wire.protocol.messages import fetch_request as fetch
 from kraft_wire.protocol.messages import list_offsets_request as offsets
@@ -101,6 +101,13 @@ def test_topics_by_id() -> None:
         (TOPIC, 0),
         (None, ErrorCode.UNKNOWN_TOPIC_ID),
     ]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_null_names_are_refused_where_the_response_has_none(version: int) -> None:
+    with pytest.raises(ApiError) as refused:
+        describe(with_controllers(NODE_ID), version, ids=(Uuid.ONE,))
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
 
 
 def test_a_leader_that_can_not_be_reached_is_not_available() -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from controller_harness import CLUSTER_ID, directory, uuid
 from lone_controller import LISTENER, NODE_ID, LoneController, active_controller
 
 from kraft_wire.controller import envelope
-from kraft_wire.controller.context import Principal
+from kraft_wire.controller.context import Principal, Result
 from kraft_wire.controller.requests import Activated, ApiRequest, HandlerFailed, Peer
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
 from kraft_wire.metadata.canonical import fingerprint
-from kraft_wire.protocol.errors import ErrorCode
+from kraft_wire.protocol.errors import EncodeError, ErrorCode
 from kraft_wire.protocol.headers import encode_request
 from kraft_wire.protocol.messages import broker_registration_request as registration
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -22,7 +24,7 @@ from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbea
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kraft_wire.protocol.messages.broker_registration_response import BrokerRegistrationResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
-from kraft_wire.protocol.messages.create_topics_response import CreateTopicsResponse
+from kraft_wire.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from kraft_wire.protocol.messages.envelope_request import EnvelopeRequest
 from kraft_wire.protocol.messages.envelope_response import EnvelopeResponse
 from kraft_wire.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -35,8 +37,8 @@ from kraft_wire.protocol.messages.list_offsets_request import (
 from kraft_wire.protocol.messages.list_offsets_response import ListOffsetsResponse
 from kraft_wire.protocol.messages.no_op_record import NoOpRecord
 from kraft_wire.protocol.messages.vote_request import PartitionData, TopicData, VoteRequest
-from kraft_wire.raft.effects import LostLeadership
-from kraft_wire.raft.events import RequestAbandoned, RpcRequest, SnapshotWritten
+from kraft_wire.raft.effects import LostLeadership, ReadyToStop
+from kraft_wire.raft.events import RequestAbandoned, RpcRequest, ShutDown, SnapshotWritten
 
 
 def _register(broker_id: int = 1) -> registration.BrokerRegistrationRequest:
@@ -366,6 +368,39 @@ def test_a_pause_of_the_controller_itself_fences_nobody() -> None:
     controller.tick(60_000)
     controller.flush()
     assert not controller.state.metadata.brokers[1].fenced
+
+
+def test_a_stop_commits_what_was_appended_and_takes_nothing_more() -> None:
+    controller = _with_broker()
+    controller.ask("before", _create_topic("a"), 7)
+    controller.step(ShutDown())
+    controller.ask("after", _create_topic("b"), 7)
+    controller.tick(60_000)
+    assert ReadyToStop() not in controller.effects
+    controller.flush()
+    assert controller.answer("before", CreateTopicsResponse).topics[0].error_code == ErrorCode.NONE
+    assert controller.answer("after", CreateTopicsResponse).topics[0].error_code == ErrorCode.NOT_CONTROLLER
+    assert ReadyToStop() in controller.effects
+
+
+def test_an_answer_without_a_form_costs_the_forwarded_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = _with_broker()
+    inner = encode_request(CreateTopicsRequest.API_KEY, 7, 42, "a client", _create_topic("a"))
+    principal = envelope.encode_principal(Principal())
+    request = EnvelopeRequest(request_data=inner, request_principal=principal, client_host_address=bytes(4))
+    unnamed = CreateTopicsResponse(topics=[CreatableTopicResult(name=cast(str, None))])
+    monkeypatch.setattr("kraft_wire.controller.apis.Api.handler", lambda api: lambda *_: Result(unnamed))
+    controller.ask("envelope", request, 0)
+    monkeypatch.undo()
+    controller.flush()
+    assert controller.answer("envelope", EnvelopeResponse).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert [type(e.error) for e in controller.effects if isinstance(e, HandlerFailed)] == [EncodeError]
+
+
+def test_no_snapshot_is_asked_for_before_anything_is_committed() -> None:
+    controller = LoneController(settings=Settings(node_id=NODE_ID, metadata_log_max_snapshot_interval_ms=1))
+    controller.tick(1000)
+    assert controller.snapshots_wanted() == []
 
 
 def test_a_snapshot_is_asked_for_after_enough_bytes_and_once() -> None:
