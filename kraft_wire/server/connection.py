@@ -1,12 +1,15 @@
 """One client's connection: bytes to requests, responses back in the order of the requests.
 
 Kafka's rule is that a connection's responses leave in the order in which its requests came. Requests are
-handed on as soon as they are whole, up to ``MAX_PIPELINED`` of them; past that the socket isn't read until
-a response has left, so that a client that only sends, or never reads, costs a bounded amount of memory.
+handed on as soon as they are whole, up to ``MAX_PIPELINED`` of them and up to ``MAX_UNSENT_BYTES`` of
+responses; past that the socket isn't read until a response has left, so that a client that only sends, or
+never reads, costs a bounded amount of memory. One that takes nothing of a response for as long as it may be
+silent is dropped.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 
@@ -24,7 +27,9 @@ from kraft_wire.protocol.registry import api_name, request_class
 from kraft_wire.server.logging import get_logger
 
 MAX_PIPELINED = 128
+MAX_UNSENT_BYTES = 1024 * 1024
 RECEIVE_BYTES = 64 * 1024
+SEND_BYTES = 256 * 1024
 
 log = get_logger(__name__)
 
@@ -46,17 +51,30 @@ class Slot:
         self.payload: bytes | None = None
 
     def answer(self, response: Message) -> None:
-        """Encode the response into its place; it leaves when those before it have left."""
-        self.payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
-        self._connection.wake_writer()
+        """Encode the response into its place; it leaves when those before it have left.
+
+        One that its version has no form for is a defect of ours, which costs this connection and no more.
+        """
+        try:
+            payload = frame(encode_response(self.api_key, self.version, self.correlation_id, response))
+        except ProtocolError as error:
+            self._connection.give_up(self, error)
+            return
+        self.payload = payload
+        self._connection.answered(len(payload))
 
 
 class Limits:
-    """What one connection may use: bytes a frame, milliseconds of silence."""
+    """What one connection may use: bytes a frame, milliseconds of silence (as in Kafka, below 0 any)."""
 
     def __init__(self, max_frame_bytes: int, max_idle_ms: int) -> None:
         self.max_frame_bytes = max_frame_bytes
         self.max_idle_ms = max_idle_ms
+
+    @property
+    def max_idle_seconds(self) -> float:
+        """Infinite where any silence is allowed."""
+        return self.max_idle_ms / 1000 if self.max_idle_ms >= 0 else math.inf
 
 
 class Connection:
@@ -77,6 +95,8 @@ class Connection:
         self._abandon = abandon
         self._frames = FrameReader(limits.max_frame_bytes)
         self._slots: deque[Slot] = deque()
+        self._unsent_bytes = 0
+        self._scope = trio.CancelScope()
         self._writer_wanted = trio.Event()
         self._room = trio.Event()
         self._closed = False
@@ -87,14 +107,15 @@ class Connection:
         """Serve the peer. Whatever it does wrong costs this connection only."""
         log.debug("connection opened", peer=self._address, listener=self._listener)
         try:
-            async with self._stream, trio.open_nursery() as nursery:
-                nursery.start_soon(self._write)
-                await self._read()
-                nursery.cancel_scope.cancel()
+            with self._scope:
+                async with self._stream, trio.open_nursery() as nursery:
+                    nursery.start_soon(self._write)
+                    await self._read()
+                    nursery.cancel_scope.cancel()
         except* ProtocolError as errors:
             for error in errors.exceptions:
                 log.warning("connection closed: bad request", peer=self._address, error=str(error))
-        except* (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as errors:
+        except* (trio.BrokenResourceError, trio.ClosedResourceError) as errors:
             log.debug("connection lost", peer=self._address, error=repr(errors.exceptions[0]))
         finally:
             self._closed = True
@@ -116,14 +137,14 @@ class Connection:
         flight.
         """
         while True:
-            with trio.move_on_after(self._limits.max_idle_ms / 1000):
+            with trio.move_on_after(self._limits.max_idle_seconds):
                 return await self._stream.receive_some(RECEIVE_BYTES)
-            if not self._slots:
+            if not self._slots and not self._sending:
                 log.info("connection closed: idle", peer=self._address, max_idle_ms=self._limits.max_idle_ms)
                 return b""
 
     async def _wait_for_room(self) -> None:
-        while len(self._slots) >= MAX_PIPELINED:
+        while len(self._slots) >= MAX_PIPELINED or self._unsent_bytes >= MAX_UNSENT_BYTES:
             self._room = trio.Event()
             await self._room.wait()
 
@@ -145,9 +166,21 @@ class Connection:
         peer = Peer(listener=self._listener, address=self._address, client_id=header.client_id or "")
         self._submit(ApiRequest(slot, api_key, version, request, peer))
 
-    def wake_writer(self) -> None:
+    def answered(self, size_bytes: int) -> None:
         """A response has come; it may be the one whose turn it is."""
+        self._unsent_bytes += size_bytes
         self._writer_wanted.set()
+
+    def give_up(self, slot: Slot, error: ProtocolError) -> None:
+        """There is no way to answer this request, and so none of those after it."""
+        log.error(
+            "connection closed: a response by defect has no form",
+            peer=self._address,
+            api=api_name(slot.api_key),
+            version=slot.version,
+            error=str(error),
+        )
+        self._scope.cancel()
 
     async def drained(self) -> None:
         """Wait until every response whose turn it is has been handed to the socket."""
@@ -165,9 +198,20 @@ class Connection:
                 ready.append(payload)
             if ready:
                 self._sending = True
-                await self._stream.send_all(b"".join(ready) if len(ready) > 1 else ready[0])
+                await self._send(b"".join(ready) if len(ready) > 1 else ready[0])
                 self._sending = False
                 self._room.set()
+
+    async def _send(self, data: bytes) -> None:
+        for start in range(0, len(data), SEND_BYTES):
+            piece = memoryview(data)[start : start + SEND_BYTES]
+            with trio.move_on_after(self._limits.max_idle_seconds) as patience:
+                await self._stream.send_all(piece)
+            if patience.cancelled_caught:
+                log.info("connection closed: it reads nothing", peer=self._address)
+                self._scope.cancel()
+                await trio.lowlevel.checkpoint()
+            self._unsent_bytes -= len(piece)
 
 
 def _peer_address(stream: trio.SocketStream) -> str:

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from itertools import groupby
+from traceback import format_exception
 from typing import cast
 
 import trio
@@ -68,6 +69,10 @@ class NodeOwner:
         self._armed_deadline_ms: int | None = None
         self._nursery: trio.Nursery | None = None
         self._ready_to_stop = trio.Event()
+        self._failure: Exception | None = None
+        self._failed = trio.Event()
+        # Whoever looks timestamps up reads the whole log: many of them must not take the flush's thread.
+        self._readers = trio.CapacityLimiter(1)
         self._events: deque[NodeEvent] = deque()
 
     def submit(self, request: ApiRequest) -> None:
@@ -80,12 +85,13 @@ class NodeOwner:
 
     async def run(self) -> None:
         """Start the node and keep it going until cancelled. A failed write or flush, or a broken invariant,
-        ends
-        it with that error: nothing may be acknowledged after it."""
+        ends it with that error: nothing may be acknowledged after it.
+        """
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self._keep_flushing)
             nursery.start_soon(self._keep_time)
+            nursery.start_soon(self._end_on_failure)
             self._step(Start())
 
     async def stop(self) -> None:
@@ -95,13 +101,22 @@ class NodeOwner:
             await self._ready_to_stop.wait()
 
     def _step(self, event: NodeEvent) -> None:
-        """Feed the node; what its effects bring about at once is fed after all of them are executed."""
+        """Feed the node; what its effects bring about at once is fed after all of them are executed.
+
+        After an error nothing is fed any more, and ``run`` ends, whoever it was that brought the event: a
+        connection may take the error for its own.
+        """
         self._events.append(event)
         if len(self._events) > 1:
             return
-        while self._events:
-            self._execute_all(self._node.step(self._events[0], read_clocks()))
-            self._events.popleft()
+        try:
+            while self._events:
+                self._execute_all(self._node.step(self._events[0], read_clocks()))
+                self._events.popleft()
+        except Exception as error:
+            self._failure = error
+            self._failed.set()
+            raise
         if self._node.next_deadline_ms() != self._armed_deadline_ms:
             self._deadline_moved.set()
 
@@ -156,7 +171,13 @@ class NodeOwner:
             case raft_effects.ReadyToStop():
                 self._ready_to_stop.set()
             case HandlerFailed(api_key, version, error):
-                log.error("a request failed by a defect", api=api_name(api_key), version=version, error=error)
+                log.error(
+                    "a request failed by a defect",
+                    api=api_name(api_key),
+                    version=version,
+                    error=repr(error),
+                    traceback="".join(format_exception(error)),
+                )
 
     def _reply_records(self, effect: raft_effects.ReplyRecords) -> None:
         response = cast(FetchResponse, effect.response)
@@ -183,6 +204,11 @@ class NodeOwner:
         if self._nursery is None:
             raise RuntimeError("the node acts before its owner runs")
         self._nursery.start_soon(function, *arguments)
+
+    async def _end_on_failure(self) -> None:
+        await self._failed.wait()
+        assert self._failure is not None, "set before the event"
+        raise self._failure
 
     async def _keep_flushing(self) -> None:
         while True:
@@ -212,7 +238,9 @@ class NodeOwner:
 
     async def _find_timestamps(self, effect: FindTimestamps) -> None:
         end_offset = effect.view.high_watermark or 0
-        found = await trio.to_thread.run_sync(find_timestamps, self._store.log, effect.timestamps, end_offset)
+        found = await trio.to_thread.run_sync(
+            find_timestamps, self._store.log, effect.timestamps, end_offset, limiter=self._readers
+        )
         response = consumer_list_offsets.respond(effect.request, effect.version, effect.view, found)
         _answer(effect.token, response)
 

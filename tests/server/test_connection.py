@@ -20,6 +20,10 @@ from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kraft_wire.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+from kraft_wire.protocol.messages.fetch_request import FetchRequest
+from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.protocol.messages.metadata_request import MetadataRequest
+from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.server.connection import MAX_PIPELINED, Connection, Limits, Slot
 
 HEARTBEAT = BrokerHeartbeatRequest.API_KEY
@@ -33,7 +37,7 @@ class Peer:
         self.stream = stream
         self.submitted: list[ApiRequest] = []
         self.abandoned: list[Slot] = []
-        self._frames = FrameReader(1 << 20)
+        self._frames = FrameReader(1 << 26)
         self._over = trio.Event()
 
     async def send(self, correlation_id: int, message: Message, version: int) -> None:
@@ -50,6 +54,10 @@ class Peer:
 
     def answer(self, number: int, response: Message) -> None:
         cast(Slot, self.submitted[number].token).answer(response)
+
+    async def is_dropped(self) -> None:
+        """Wait until the server's end is over, without reading."""
+        await self._over.wait()
 
     async def receive(self, api_key: int, version: int) -> tuple[int, Message]:
         while (whole := self._frames.next_frame()) is None:
@@ -116,6 +124,46 @@ async def test_requests_past_the_pipeline_wait_for_a_response_to_leave() -> None
         await peer.wait_for_requests(MAX_PIPELINED + 1)
         await trio.testing.wait_all_tasks_blocked()
         assert len(peer.submitted) == MAX_PIPELINED + 1
+
+
+def _large_response() -> FetchResponse:
+    """More than the sockets' buffers hold."""
+    records = PartitionData(partition_index=0, high_watermark=0, records=bytes(32 * 1024 * 1024))
+    return FetchResponse(responses=[FetchableTopicResponse(partitions=[records])])
+
+
+async def test_requests_wait_while_too_many_bytes_of_responses_have_not_left() -> None:
+    async with connected() as peer:
+        await peer.send(0, FetchRequest(), 12)
+        await peer.wait_for_requests(1)
+        peer.answer(0, _large_response())
+        await peer.heartbeats(2)
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert len(peer.submitted) == 1
+        await peer.receive(FetchRequest.API_KEY, 12)
+        await peer.wait_for_requests(3)
+
+
+async def test_a_peer_that_reads_nothing_of_its_response_is_dropped() -> None:
+    async with connected(max_idle_ms=30) as peer:
+        await peer.send(0, FetchRequest(), 12)
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(2)
+        peer.answer(0, _large_response())
+        await peer.is_dropped()
+
+
+async def test_a_response_that_has_no_form_costs_the_connection_and_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with connected() as peer:
+        await peer.send(0, MetadataRequest(), 11)
+        await peer.wait_for_requests(1)
+        peer.answer(0, MetadataResponse(topics=[MetadataResponseTopic(name=None)]))
+        assert await peer.is_closed()
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "MetadataResponse.topics[0].name" in record.__dict__["fields"]["error"]
 
 
 async def test_a_frame_may_come_byte_by_byte() -> None:
@@ -211,6 +259,13 @@ async def test_a_peer_that_leaves_abandons_its_requests() -> None:
 async def test_a_silent_connection_is_closed() -> None:
     async with connected(max_idle_ms=30) as peer:
         assert await peer.is_closed()
+
+
+async def test_below_0_any_silence_is_allowed() -> None:
+    async with connected(max_idle_ms=-1) as peer:
+        await trio.testing.wait_all_tasks_blocked()
+        await peer.heartbeats(1)
+        await peer.wait_for_requests(1)
 
 
 async def test_a_connection_that_waits_for_its_answer_is_not_idle() -> None:
