@@ -61,12 +61,19 @@ def advertised(endpoints: Sequence[Endpoint], bound: Sequence[Bound]) -> list[En
 
 
 class Acceptor:
-    """Accepts connections until cancelled, and knows those that are open."""
+    """Accepts connections until cancelled, and knows those that are open. More than ``max_connections`` are
+    closed as they come.
+    """
 
     def __init__(
-        self, limits: Limits, submit: Callable[[ApiRequest], None], abandon: Callable[[Slot], None]
+        self,
+        limits: Limits,
+        submit: Callable[[ApiRequest], None],
+        abandon: Callable[[Slot], None],
+        max_connections: int,
     ) -> None:
         self._limits = limits
+        self._max_connections = max_connections
         self._submit = submit
         self._abandon = abandon
         self._open: set[Connection] = set()
@@ -76,6 +83,10 @@ class Acceptor:
         name = listener.endpoint.name
 
         async def handle(stream: trio.SocketStream) -> None:
+            if len(self._open) >= self._max_connections:
+                log.warning("connection refused: too many are open", listener=name, open=len(self._open))
+                await stream.aclose()
+                return
             await self._run(Connection(stream, name, self._limits, self._submit, self._abandon))
 
         log.info("listening", listener=name, address=_bound_address(listener))

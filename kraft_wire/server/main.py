@@ -11,6 +11,7 @@ import trio
 from kraft_wire.server.assembly import build_node, open_store
 from kraft_wire.server.config import ServerConfig
 from kraft_wire.server.connection import Limits
+from kraft_wire.server.file_limit import max_connections, raise_file_limit
 from kraft_wire.server.listeners import Acceptor, advertised, bind
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.owner import NodeOwner
@@ -39,7 +40,7 @@ async def _serve(config: ServerConfig, store: Store) -> None:
     node = build_node(config, store, advertised(config.advertised_listeners, bound))
     owner = NodeOwner(node, store, SnapshotProcess(store.folder.partition_path))
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)
-    acceptor = Acceptor(limits, owner.submit, owner.abandon)
+    acceptor = Acceptor(limits, owner.submit, owner.abandon, max_connections(raise_file_limit()))
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
