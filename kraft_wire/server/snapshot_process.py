@@ -38,9 +38,12 @@ class SnapshotProcess:
             str(snapshot_id.end_offset),
             str(snapshot_id.epoch),
         ]
-        result = await trio.run_process(
-            command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
-        )
+        try:
+            result = await trio.run_process(
+                command, capture_stdout=True, capture_stderr=True, check=False, stdin=subprocess.DEVNULL
+            )
+        except OSError as error:
+            raise SnapshotProcessFailed(f"{sys.executable} can't be started: {error}") from error
         if result.returncode:
             raise SnapshotProcessFailed(result.stderr.decode(errors="replace").strip())
         return msgspec.json.decode(result.stdout, type=SnapshotWritten)

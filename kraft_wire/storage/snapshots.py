@@ -63,13 +63,16 @@ class SnapshotWriter:
         return self.size_bytes
 
     def abandon(self) -> None:
-        """Remove what there is."""
+        """Remove what there is, even from a disk that failed: one that is full must not be filled further by
+        what nobody will finish. Raises OSError.
+        """
         self._close()
-        self._disk.remove(self._partial)
+        self._partial.unlink(missing_ok=True)
 
     def _close(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def write_snapshot(folder: Path, snapshot_id: SnapshotId, chunks: Iterable[bytes], disk: Disk) -> int:
@@ -81,10 +84,10 @@ def write_snapshot(folder: Path, snapshot_id: SnapshotId, chunks: Iterable[bytes
     try:
         for chunk in chunks:
             writer.append(chunk)
+        return writer.finish()
     except BaseException:
         writer.abandon()
         raise
-    return writer.finish()
 
 
 class SnapshotStore:

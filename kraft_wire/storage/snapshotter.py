@@ -123,11 +123,12 @@ def _log_batches(folder: Path, start_offset: int, end_offset: int) -> Iterator[B
         if following <= start_offset or base >= end_offset:
             continue
         for batch in _segment_batches(folder / segment_file_name(base)):
-            if next_offset >= end_offset:
-                break
             if batch.header.base_offset == next_offset:
                 yield batch
                 next_offset = batch.header.next_offset
+            if next_offset >= end_offset:
+                # Not one batch more is looked at: the owner may be writing it just now.
+                break
     if next_offset != end_offset:
         raise MissingRecords(folder, f"the log holds no batch at offset {next_offset}, below {end_offset}")
 

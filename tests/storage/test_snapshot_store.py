@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_sn
 from kraft_wire.protocol.messages.kraft_version_record import KRaftVersionRecord
 from kraft_wire.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
 from kraft_wire.storage.disk import Disk
-from kraft_wire.storage.errors import CorruptSnapshot
+from kraft_wire.storage.errors import CorruptSnapshot, DiskFailed
 from kraft_wire.storage.snapshots import (
     SnapshotStore,
     bootstrap_values,
@@ -104,6 +105,18 @@ def test_a_snapshot_in_the_making_is_no_snapshot(store: SnapshotStore) -> None:
     store.add(ID)
     store.add(ID)
     assert store.ids == [ID]
+
+
+def test_a_snapshot_that_a_full_disk_refuses_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(fd: int, data: bytes, position: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(DiskFailed, match="No space left"):
+        write_snapshot(tmp_path, ID, PIECES, Disk())
+    assert names(tmp_path) == []
 
 
 def test_an_abandoned_snapshot_leaves_nothing(store: SnapshotStore) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kraft_wire.log.batch import record_values
+from kraft_wire.log.batch import record_values, scan_batches
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.snapshot import SnapshotId, parse_snapshot_file_name
 from kraft_wire.metadata.canonical import canonical
@@ -76,8 +76,6 @@ def _blank_records_below(data: bytearray, end_offset: int) -> None:
     """Make every batch below an offset a control batch of nothing that is known, its checksum right."""
     import google_crc32c
 
-    from kraft_wire.log.batch import scan_batches
-
     for position, header in list(scan_batches(bytes(data))):
         if header.next_offset <= end_offset:
             data[position + 21 : position + 23] = (0x20).to_bytes(2, "big")
@@ -106,6 +104,15 @@ def test_a_log_that_ends_too_early_makes_no_snapshot(folder: Path) -> None:
     with pytest.raises(MissingRecords, match="1000000"):
         make_snapshot(folder, beyond)
     assert [path.name for path in folder.iterdir()] == ["00000000000000000000.log"]
+
+
+def test_what_is_being_written_behind_the_end_is_not_looked_at(folder: Path) -> None:
+    whole = make_snapshot(folder, OLDEST)
+    log = folder / "00000000000000000000.log"
+    ends = {header.next_offset: at + header.size_bytes for at, header in scan_batches(log.read_bytes())}
+    with log.open("r+b") as file:
+        file.truncate(ends[OLDEST.end_offset] + 70)
+    assert make_snapshot(folder, OLDEST) == whole
 
 
 def test_the_process_says_what_it_wrote(folder: Path) -> None:
