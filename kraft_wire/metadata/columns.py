@@ -7,12 +7,11 @@ item access; questions about all rows go to the arrays.
 from __future__ import annotations
 
 from array import array
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from kraft_wire.metadata.lazy_numpy import np
 from kraft_wire.metadata.partition import (
     DIRECTORY_LOST,
     DIRECTORY_MIGRATING,
@@ -22,6 +21,11 @@ from kraft_wire.metadata.partition import (
 )
 from kraft_wire.protocol.uuid import Uuid
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int32s = NDArray[np.int32]
+
 FREE: Final = -2
 """The leader of a row that holds no partition; no question about leaders matches it."""
 PAD: Final = -1
@@ -30,8 +34,7 @@ PAD: Final = -1
 _FIRST_ROWS: Final = 1024
 _FIRST_WIDTH: Final = 3
 
-Number = TypeVar("Number", np.int32, np.int8)
-Int32s = NDArray[np.int32]
+Number = TypeVar("Number", "np.int32", "np.int8")
 Rare = tuple[Ids, Ids, Ids, Ids]
 """Removing and adding replicas, eligible leader replicas, last known ELR: empty for nearly all partitions."""
 

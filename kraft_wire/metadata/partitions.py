@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from kraft_wire.metadata.columns import FREE, Block, Int32s, PartitionColumns, Rare
+from kraft_wire.metadata.columns import FREE, Block, PartitionColumns, Rare
 from kraft_wire.metadata.journal import Inverse, Journal
+from kraft_wire.metadata.lazy_numpy import np
 from kraft_wire.metadata.partition import NO_LEADER, Partition, PartitionRef
 from kraft_wire.metadata.rows import RowAllocator
 from kraft_wire.metadata.topics import TopicRows, Topics
 from kraft_wire.protocol.uuid import Uuid
 
-Rows = NDArray[np.intp]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kraft_wire.metadata.columns import Int32s
+
+    Rows = NDArray[np.intp]
+
 RareKey = tuple[int, int]
 """A topic's ordinal and a partition's index: stays valid when the topic's region moves."""
 
@@ -42,7 +48,6 @@ class Partitions:
     def __init__(self, topics: Topics, journal: Journal) -> None:
         self._topics = topics
         self._journal = journal
-        self._columns = PartitionColumns()
         self._allocator = RowAllocator()
         self._owners: list[TopicRows] = []
         self._free_ordinals: list[int] = []
@@ -51,6 +56,10 @@ class Partitions:
 
     def __len__(self) -> int:
         return self._count
+
+    @cached_property
+    def _columns(self) -> PartitionColumns:
+        return PartitionColumns()
 
     @property
     def columns(self) -> PartitionColumns:
