@@ -55,6 +55,8 @@ def dev(
     for number in (port, broker_port):
         if not 0 <= number <= MAX_PORT:
             raise CommandError(f"{number} is not a port; give one from 1 to {MAX_PORT}, or 0 for any")
+    if port and port == broker_port:
+        raise CommandError(f"--port and --broker-port are both {port}; give two different ones")
     if dir is not None:
         return _run_in(Path(dir).absolute(), port or _free_port(), broker_port)
     temporary = Path(tempfile.mkdtemp(prefix="kraft-wire-"))
@@ -100,14 +102,18 @@ def _run_in(folder: Path, port: int, broker_port: int) -> int:
     _format(controller, broker)
     text = "".join(f"{key}={value}\n" for key, value in broker.items())
     file = folder / BROKER_FILE
-    file.write_text(text, "latin-1")
-    print(
-        f"# A broker for this controller. Start one with Kafka's kafka-server-start and {file}\n{text}",
-        flush=True,
-    )
+
+    def tell() -> None:
+        """Only now: the folder may be that of a controller that runs, whose broker's file is right."""
+        file.write_text(text, "latin-1")
+        print(
+            f"# A broker for this controller. Start one with Kafka's kafka-server-start and {file}\n{text}",
+            flush=True,
+        )
+
     from kraft_wire.server.main import run
 
-    return run(server_config(controller, "dev"))
+    return run(server_config(controller, "dev"), tell)
 
 
 def _format(controller: Mapping[str, str], broker: Mapping[str, str]) -> None:

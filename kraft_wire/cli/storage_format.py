@@ -63,7 +63,9 @@ def storage_format(
         Not supported yet.
     """
     if add_scram:
-        raise CommandError("--add-scram is not supported yet; kafka-configs adds users to a running cluster")
+        raise CommandError(
+            "--add-scram is not supported yet, nor is changing SCRAM users of a running cluster"
+        )
     if not _CLUSTER_ID.fullmatch(cluster_id):
         raise CommandError(
             f"--cluster-id {cluster_id!r} is not an id; `kraft-wire storage random-uuid` makes one"

@@ -143,7 +143,11 @@ def server_config(properties: Mapping[str, str], source: str) -> ServerConfig:
 
 
 def _with_overrides(properties: dict[str, str], overrides: Iterable[str], source: str) -> dict[str, str]:
-    malformed = [f"--override {text!r} is not key=value" for text in overrides if "=" not in text]
+    malformed = [
+        f"--override {text!r} is not key=value"
+        for text in overrides
+        if "=" not in text or not text.partition("=")[0].strip()
+    ]
     if malformed:
         raise ConfigError(source, malformed)
     return properties | {

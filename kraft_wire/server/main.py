@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import trio
@@ -21,22 +21,26 @@ from kraft_wire.storage.store import Store
 log = get_logger(__name__)
 
 
-def run(config: ServerConfig) -> int:
+def run(config: ServerConfig, when_bound: Callable[[], None] | None = None) -> int:
     """Run a controller until SIGTERM or SIGINT; returns 0 after a graceful stop.
+
+    ``when_bound`` is called once the folder is locked and every listener is bound.
 
     Raises what keeps it from starting (StorageError, CannotStart, CannotListen), and DiskFailed,
     ReplayError or InvariantViolated when it can't go on.
     """
     store = open_store(config)
     with _single_error():
-        trio.run(_serve, config, store)
+        trio.run(_serve, config, store, when_bound)
     store.close()
     log.info("stopped")
     return 0
 
 
-async def _serve(config: ServerConfig, store: Store) -> None:
+async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], None] | None) -> None:
     bound = await bind(config.listeners, config.sockets.socket_listen_backlog_size)
+    if when_bound is not None:
+        when_bound()
     node = build_node(config, store, advertised(config.advertised_listeners, bound))
     owner = NodeOwner(node, store, SnapshotProcess(store.folder.partition_path))
     limits = Limits(config.sockets.socket_request_max_bytes, config.sockets.connections_max_idle_ms)

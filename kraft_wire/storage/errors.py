@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from kraft_wire.log.errors import LogError
@@ -75,6 +76,10 @@ class MissingRecords(StorageError):
     """A log that begins above offset 0 without a snapshot of what came before (KAFKA-14240)."""
 
 
+_NOT_THE_DISK_S_FAULT = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+"""A path that is wrong, or another user's."""
+
+
 class DiskFailed(StorageError):
     """A write or a flush failed: what is on the disk is unknown from now on, so the process has to end.
 
@@ -83,7 +88,10 @@ class DiskFailed(StorageError):
     """
 
     def __init__(self, path: Path, what: str, error: OSError) -> None:
-        super().__init__(path, f"{what} failed: {error.strerror or error}; the disk is not to be trusted")
+        reason = f"{what} failed: {error.strerror or error}"
+        if error.errno not in _NOT_THE_DISK_S_FAULT:
+            reason += "; the disk is not to be trusted"
+        super().__init__(path, reason)
         self.errno = error.errno
 
 

@@ -94,6 +94,31 @@ def test_dev_goes_on_with_what_is_there(server: ServerStandIn, tmp_path: Path) -
     assert len(server.configs) == 2
 
 
+def test_dev_in_the_folder_of_another_leaves_its_broker_s_file(
+    server: ServerStandIn, tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["dev", "--dir", str(tmp_path), "--port", "19093"]) == 0
+    before = (tmp_path / "broker.properties").read_text()
+    capsys.readouterr()
+    server.refuses = OSError(0, "another process holds this lock")
+    assert main(["dev", "--dir", str(tmp_path), "--port", "19094"]) == 1
+    assert (tmp_path / "broker.properties").read_text() == before
+    assert capsys.readouterr().out == ""
+
+
+def test_dev_does_not_blame_the_disk_for_a_wrong_folder(server: ServerStandIn, capsys: Capture) -> None:
+    assert main(["dev", "--dir", "/proc/kraft-wire"]) == 1
+    reason = "creation failed: No such file or directory"
+    assert capsys.readouterr().err == f"kraft-wire: /proc/kraft-wire: {reason}\n"
+    assert server.configs == []
+
+
+def test_dev_refuses_one_port_for_both(server: ServerStandIn, capsys: Capture) -> None:
+    assert main(["dev", "--port", "19093", "--broker-port", "19093"]) == 1
+    assert "--port and --broker-port are both 19093" in capsys.readouterr().err
+    assert server.configs == []
+
+
 def test_dev_without_a_folder_leaves_none(server: ServerStandIn) -> None:
     assert main(["dev", "--port", "0"]) == 0
     (config,) = server.configs

@@ -309,3 +309,5 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     assert config.settings.static_configs["foo"] == "a=b"
     with pytest.raises(ConfigError, match=r"--override 'node\.id' is not key=value"):
         load_server_config(str(path), ["node.id"])
+    with pytest.raises(ConfigError, match="--override '=9' is not key=value"):
+        load_server_config(str(path), ["=9"])
