@@ -16,6 +16,7 @@ from kraft_wire.server.listeners import Acceptor, advertised, bind
 from kraft_wire.server.logging import get_logger
 from kraft_wire.server.owner import NodeOwner
 from kraft_wire.server.snapshot_process import SnapshotProcess
+from kraft_wire.server.warm_up import warm_up
 from kraft_wire.storage.store import Store
 
 log = get_logger(__name__)
@@ -48,6 +49,7 @@ async def _serve(config: ServerConfig, store: Store, when_bound: Callable[[], No
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(owner.run)
+            nursery.start_soon(warm_up, owner.activated)
             async with trio.open_nursery() as accepting:
                 for listener in bound:
                     accepting.start_soon(acceptor.serve, listener)

@@ -69,6 +69,7 @@ class NodeOwner:
         self._armed_deadline_ms: int | None = None
         self._nursery: trio.Nursery | None = None
         self._ready_to_stop = trio.Event()
+        self.activated = trio.Event()
         self._failure: Exception | None = None
         self._failed = trio.Event()
         # Whoever looks timestamps up reads the whole log: many of them must not take the flush's thread.
@@ -168,6 +169,7 @@ class NodeOwner:
                 log.warning("lost leadership", epoch=epoch, leader_id=leader_id)
             case Activated(epoch):
                 log.info("active controller", epoch=epoch)
+                self.activated.set()
             case raft_effects.ReadyToStop():
                 self._ready_to_stop.set()
             case HandlerFailed(api_key, version, error):
