@@ -19,7 +19,7 @@ KAFKA_POM := compat/kafka/pom.xml
 KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete)
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 
-MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
+MVN := mvn --quiet --batch-mode -Dstyle.color=never --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
 
 .PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench lock clean
@@ -83,7 +83,7 @@ $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
 
 # --- what one does with it
 
-demo: venv kafka kcat
+demo: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP) kcat
 	@$(BIN)/python -m compat.demo
 
 test: test-unit test-compat

@@ -91,7 +91,8 @@ class ToolServer:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            self._log_path.parent.mkdir(parents=True, exist_ok=True)
+            scratch = self._log_path.parent / "tool-server-tmp"
+            scratch.mkdir(parents=True, exist_ok=True)
             with self._log_path.open("ab") as log:
                 self._process = subprocess.Popen(
                     [
@@ -99,6 +100,7 @@ class ToolServer:
                         "-Xmx256m",
                         *JVM_OPTIONS,
                         f"-Dlog4j2.configurationFile={TOOL_LOGGING}",
+                        f"-Djava.io.tmpdir={scratch}",  # the metadata shell leaves folders there
                         "-cp",
                         str(tool_server_classes()),
                         "ToolServer",

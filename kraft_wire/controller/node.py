@@ -27,10 +27,12 @@ from kraft_wire.controller.requests import (
     Activated,
     ApiRequest,
     CommittedBatches,
+    Decided,
     FindTimestamps,
     HandlerFailed,
     Peer,
     ReadCommitted,
+    Refused,
     ReplyCommitted,
     SnapshotFailed,
     WriteSnapshot,
@@ -65,6 +67,8 @@ NodeEffect = (
     | FindTimestamps
     | WriteSnapshot
     | Activated
+    | Decided
+    | Refused
     | HandlerFailed
 )
 
@@ -322,6 +326,7 @@ class Node:
             result = api.handler()(self.state, request.request, request.version, self._context(request.peer))
             batches = prepare(result)
         except ApiError as error:
+            self._effects.append(Refused(request.api_key, request.peer, error.code, error.message))
             self._refuse(request, error.code, error.message)
             return
         except Exception as error:  # noqa: BLE001 - a defect on one request must not cost the process: nothing was changed
@@ -350,6 +355,7 @@ class Node:
             base_offset = self.core.log_end_offset
             self._drive(raft_events.Propose(batch.values))
             self._writes.apply(batch, base_offset)
+            self._effects.append(Decided(batch.records))
 
     def _refuse(self, request: ApiRequest, code: ErrorCode, text: str) -> None:
         api = APIS[request.api_key]

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Sequence
 import msgspec
 
 from kraft_wire.controller.consumer_fetch import ConsumerRead, LogView
-from kraft_wire.controller.context import Principal
+from kraft_wire.controller.context import Principal, VersionedRecord
 from kraft_wire.log.batch import Batch
 from kraft_wire.log.snapshot import SnapshotId
+from kraft_wire.protocol.errors import ErrorCode
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages.list_offsets_request import ListOffsetsRequest
 
@@ -75,6 +76,21 @@ class Activated(msgspec.Struct, frozen=True, gc=False):
     """This node is the active controller of ``epoch`` and processes writes from now on."""
 
     epoch: int
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """These records were appended and applied. They may still be lost with this node's leadership."""
+
+    records: Sequence[VersionedRecord]
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A request failed as a whole, and was answered with this."""
+
+    api_key: int
+    peer: Peer
+    code: ErrorCode
+    reason: str
 
 
 class HandlerFailed(msgspec.Struct, frozen=True):

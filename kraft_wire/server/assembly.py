@@ -63,8 +63,11 @@ def build_node(config: ServerConfig, store: Store, advertised: Sequence[Endpoint
         cluster_id=store.properties.cluster_id,
         node_id=config.node_id,
     )
+    core = RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy)
+    if config.voters and core.kraft_version > 0:
+        log.warning("controller.quorum.voters is ignored: the voters are in the log", voters=str(core.voters))
     return Node(
-        RaftCore(_raft_config(config, store, advertised), durable_state(store), entropy),
+        core,
         state,
         entropy,
         start_offset=snapshot_id.end_offset,

@@ -23,9 +23,11 @@ from kraft_wire.controller.requests import (
     Activated,
     ApiRequest,
     CommittedBatches,
+    Decided,
     FindTimestamps,
     HandlerFailed,
     ReadCommitted,
+    Refused,
     ReplyCommitted,
     SnapshotFailed,
     WriteSnapshot,
@@ -40,6 +42,7 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft.events import Flushed, LogTrimmed, Now, RequestAbandoned, ShutDown, Start, Tick
 from kraft_wire.server.connection import Slot
 from kraft_wire.server.logging import get_logger
+from kraft_wire.server.news import tell_decisions, tell_refusal
 from kraft_wire.server.snapshot_process import SnapshotProcess, SnapshotProcessFailed
 from kraft_wire.server.timestamps import find_timestamps
 from kraft_wire.storage.store import Store
@@ -68,6 +71,7 @@ class NodeOwner:
         self._deadline_moved = trio.Event()
         self._armed_deadline_ms: int | None = None
         self._nursery: trio.Nursery | None = None
+        self._is_stopping = False
         self._ready_to_stop = trio.Event()
         self.activated = trio.Event()
         self._failure: Exception | None = None
@@ -97,6 +101,7 @@ class NodeOwner:
 
     async def stop(self) -> None:
         """Hand over, if there is anybody to hand over to; everything that was appended is committed first."""
+        self._is_stopping = True
         self._step(ShutDown())
         with trio.move_on_after(STOP_SECONDS):
             await self._ready_to_stop.wait()
@@ -166,12 +171,17 @@ class NodeOwner:
             case raft_effects.BecameLeader(epoch, epoch_start_offset):
                 log.info("became leader", epoch=epoch, epoch_start_offset=epoch_start_offset)
             case raft_effects.LostLeadership(epoch, leader_id):
-                log.warning("lost leadership", epoch=epoch, leader_id=leader_id)
+                tell = log.info if self._is_stopping else log.warning
+                tell("lost leadership", epoch=epoch, leader_id=leader_id)
             case Activated(epoch):
                 log.info("active controller", epoch=epoch)
                 self.activated.set()
             case raft_effects.ReadyToStop():
                 self._ready_to_stop.set()
+            case Decided(records):
+                tell_decisions(records)
+            case Refused():
+                tell_refusal(effect)
             case HandlerFailed(api_key, version, error):
                 log.error(
                     "a request failed by a defect",

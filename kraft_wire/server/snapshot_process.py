@@ -45,5 +45,6 @@ class SnapshotProcess:
         except OSError as error:
             raise SnapshotProcessFailed(f"{sys.executable} can't be started: {error}") from error
         if result.returncode:
-            raise SnapshotProcessFailed(result.stderr.decode(errors="replace").strip())
+            words = result.stderr.decode(errors="replace").strip()
+            raise SnapshotProcessFailed(words or f"its process ended with status {result.returncode}")
         return msgspec.json.decode(result.stdout, type=SnapshotWritten)

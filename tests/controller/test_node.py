@@ -10,7 +10,7 @@ from lone_controller import LISTENER, NODE_ID, LoneController, active_controller
 
 from kraft_wire.controller import envelope
 from kraft_wire.controller.context import Principal, Result
-from kraft_wire.controller.requests import Activated, ApiRequest, HandlerFailed, Peer
+from kraft_wire.controller.requests import Activated, ApiRequest, Decided, HandlerFailed, Peer, Refused
 from kraft_wire.controller.settings import Settings
 from kraft_wire.log.batch import split_batches
 from kraft_wire.log.files import CLUSTER_METADATA
@@ -416,3 +416,16 @@ def test_a_snapshot_is_asked_for_after_enough_bytes_and_once() -> None:
     controller.flush()
     second = controller.snapshots_wanted()[-1]
     assert second.snapshot_id.end_offset > wanted.snapshot_id.end_offset
+
+
+def test_decisions_and_refusals_are_told() -> None:
+    controller = _with_broker()
+    controller.ask("again", _register(), 4)
+    stranger = _register(2)
+    stranger.cluster_id = "another"
+    controller.ask("stranger", stranger, 4)
+    decided = [record.NAME for e in controller.effects if isinstance(e, Decided) for record, _ in e.records]
+    assert {"RegisterBrokerRecord", "BrokerRegistrationChangeRecord"} <= set(decided)
+    (refused,) = [effect for effect in controller.effects if isinstance(effect, Refused)]
+    assert refused.code is ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert refused.peer.address == "peer:1"
