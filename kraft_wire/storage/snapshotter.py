@@ -18,6 +18,7 @@ import msgspec
 
 from kraft_wire.log.batch import Batch, record_values
 from kraft_wire.log.control import decode_control_batch
+from kraft_wire.log.errors import LogError
 from kraft_wire.log.files import LOG_SUFFIX, parse_segment_file_name, segment_file_name
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId, encode_snapshot
 from kraft_wire.metadata.snapshot import snapshot_records
@@ -119,7 +120,7 @@ def _log_batches(folder: Path, start_offset: int, end_offset: int) -> Iterator[B
     names = (parse_segment_file_name(path.name) for path in folder.iterdir())
     bases = sorted(base for base, suffix in filter(None, names) if suffix == LOG_SUFFIX)
     next_offset = start_offset
-    for base, following in zip(bases, [*bases[1:], sys.maxsize], strict=True):
+    for base, following in zip(bases, [*bases[1:], sys.maxsize], strict=False):
         if following <= start_offset or base >= end_offset:
             continue
         for batch in _segment_batches(folder / segment_file_name(base)):
@@ -143,9 +144,12 @@ def _segment_batches(path: Path) -> Iterator[Batch]:
 
 
 def main(arguments: list[str]) -> None:
-    """The process."""
+    """The process. What is wrong with the folder or the disk is one line on stderr; status 1."""
     folder, end_offset, epoch = arguments
-    written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))
+    try:
+        written = make_snapshot(Path(folder), SnapshotId(int(end_offset), int(epoch)))
+    except LogError as error:
+        sys.exit(str(error))
     sys.stdout.write(msgspec.json.encode(written).decode())
 
 

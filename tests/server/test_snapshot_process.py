@@ -14,8 +14,9 @@ ID = SnapshotId(10, 1)
 
 
 async def test_what_the_process_says_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotProcessFailed, match="the log holds no batch at offset 0"):
+    with pytest.raises(SnapshotProcessFailed) as failed:
         await SnapshotProcess(tmp_path).make(ID)
+    assert str(failed.value) == f"{tmp_path}: the log holds no batch at offset 0, below 10"
 
 
 async def test_a_process_that_is_killed_is_told_with_its_status(

@@ -18,7 +18,7 @@ EPOCH = 1
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[MetadataLog]:
-    """Ten records, each in a batch and a segment of its own; the record at offset n is of the time 100 + n."""
+    """Ten records, each in a batch and a segment of its own; the one at offset n is of the time 100 + n."""
     log = MetadataLog.open(tmp_path, Disk(), config=LogConfig(segment_bytes=1, tail_cache_bytes=0))
     for offset in range(10):
         log.append([encode_batch(offset, EPOCH, 100 + offset, [b"value"])])
