@@ -57,8 +57,8 @@ class ReplicaPlacer:
             problem = "every broker is fenced, shutting down or has all its log directories cordoned"
         elif replication_factor > self._broker_count:
             problem = (
-                f"the number of brokers that can take replicas is {self._broker_count}; those that shut down, "
-                "or have all their log directories cordoned, do not count"
+                f"the number of brokers that can take replicas is {self._broker_count}; those that "
+                "shut down, or have all their log directories cordoned, do not count"
             )
         else:
             return
