@@ -19,8 +19,10 @@ KAFKA_POM := compat/kafka/pom.xml
 KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete)
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
 
-MVN := mvn --quiet --batch-mode -Dstyle.color=never --file $(KAFKA_POM)
+MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
+# Maven's launcher colours even its silence: what it says is shown only when it fails.
+QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
 .PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench lock clean
 
@@ -69,13 +71,15 @@ kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP)
 $(KAFKA)/%/.complete: $(KAFKA_POM) | java maven
 	@echo 'make: fetching Kafka $*'
 	@rm -rf $(@D)
-	@$(MVN) -P server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D))
+	@mkdir -p $(@D)
+	@$(MVN) -P server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)) $(QUIETLY)
 	@touch $@
 
 $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
 	@echo 'make: compiling the tool server'
 	@rm -rf $(@D)
-	@$(MVN) -P compiler $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/compiler)
+	@mkdir -p $(@D)
+	@$(MVN) -P compiler $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/compiler) $(QUIETLY)
 	@java -jar $(@D)/compiler/ecj-*.jar --release 17 -d $(@D)/classes $<
 	@touch $@
 

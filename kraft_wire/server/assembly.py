@@ -8,7 +8,7 @@ from pathlib import Path
 from kraft_wire.controller.context import ControllerState, VersionedRecord
 from kraft_wire.controller.node import Node
 from kraft_wire.controller.sessions import BrokerSessions
-from kraft_wire.log.batch import Batch, record_values
+from kraft_wire.log.batch import Batch
 from kraft_wire.log.control import decode_control_batch
 from kraft_wire.log.snapshot import BOOTSTRAP_SNAPSHOT_ID, SnapshotId
 from kraft_wire.metadata.features import bootstrap_records, supported_ranges
@@ -31,6 +31,7 @@ from kraft_wire.server.config_endpoints import SECURITY_PROTOCOLS, Endpoint
 from kraft_wire.server.entropy import SystemEntropy
 from kraft_wire.server.logging import get_logger
 from kraft_wire.storage.log import LogConfig
+from kraft_wire.storage.state_loading import load_state
 from kraft_wire.storage.store import Store
 
 log = get_logger(__name__)
@@ -107,20 +108,10 @@ def _snapshot_to_load(store: Store) -> SnapshotId:
 
 
 def _load_snapshot(store: Store, snapshot_id: SnapshotId) -> MetadataState:
-    """The state of a snapshot; the one of format holds what is still to be written, not a state."""
-    if snapshot_id == BOOTSTRAP_SNAPSHOT_ID:
-        return MetadataState()
-    records = _records(store.snapshots.batches(snapshot_id))
-    state = MetadataState.from_snapshot(records, snapshot_id.end_offset - 1)
-    log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+    state = load_state(store.snapshots, snapshot_id)
+    if snapshot_id != BOOTSTRAP_SNAPSHOT_ID:
+        log.info("snapshot loaded", end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
     return state
-
-
-def _records(batches: Iterable[Batch]) -> Iterator[Message]:
-    for batch in batches:
-        if not batch.header.is_control:
-            for value in record_values(batch):
-                yield decode_metadata_record(value)[0]
 
 
 def _voter_records(offset: int, messages: Iterable[Message]) -> Iterator[tuple[int, Message]]:

@@ -31,6 +31,7 @@ from kraft_wire.storage.batch_reader import read_batches
 from kraft_wire.storage.disk import Disk
 from kraft_wire.storage.errors import MissingRecords
 from kraft_wire.storage.snapshots import SnapshotStore, write_snapshot
+from kraft_wire.storage.state_loading import load_state
 
 
 class Written(msgspec.Struct):
@@ -101,14 +102,8 @@ def _load_newest_snapshot(snapshots: SnapshotStore, before: SnapshotId, content:
         return 0
     newest = usable[-1]
     content.take_control(snapshots.control(newest))
+    content.metadata = load_state(snapshots, newest)
     if newest != BOOTSTRAP_SNAPSHOT_ID:
-        records = (
-            decode_metadata_record(value)[0]
-            for batch in snapshots.batches(newest)
-            if not batch.header.is_control
-            for value in record_values(batch)
-        )
-        content.metadata = MetadataState.from_snapshot(records, newest.end_offset - 1)
         content.last_timestamp_ms = snapshots.last_contained_log_timestamp_ms(newest)
     return newest.end_offset
 
