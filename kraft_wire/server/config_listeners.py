@@ -33,8 +33,9 @@ def controller_listeners(reader: ConfigReader) -> tuple[Endpoint, ...]:
         reader.problem(f"{LISTENERS}: {error}")
     names = reader.get_list(NAMES)
     bound = {listener.name for listener in listeners}
+    is_unreadable = bool(reader.get_list(LISTENERS)) and not listeners
     for name in names:
-        if name not in bound:
+        if name not in bound and not is_unreadable:
             reader.problem(f"{NAMES}={name}: {LISTENERS} has no listener of that name (in upper case)")
     for listener in listeners:
         if listener.name not in names:

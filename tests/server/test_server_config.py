@@ -311,3 +311,9 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
         load_server_config(str(path), ["node.id"])
     with pytest.raises(ConfigError, match="--override '=9' is not key=value"):
         load_server_config(str(path), ["=9"])
+
+
+@pytest.mark.parametrize("listeners", ["garbage", "CONTROLLER://127.0.0.1:99999"])
+def test_listeners_that_cannot_be_read_are_one_problem(listeners: str) -> None:
+    (problem,) = problems_of({"listeners": listeners})
+    assert problem.startswith("listeners: ")
