@@ -78,7 +78,7 @@ def _changed(record: BrokerRegistrationChangeRecord) -> None:
 
 
 def _feature(record: FeatureLevelRecord) -> None:
-    log.info("feature finalized", feature=record.name, level=record.feature_level)
+    log.info("feature finalized", feature=record.name, feature_level=record.feature_level)
 
 
 def _topic(record: TopicRecord) -> None:
