@@ -54,8 +54,3 @@ def metadata(address: str, *options: str) -> dict[str, Any]:
     """What ``kcat -L -J`` prints: {"brokers": [...], "topics": [...], ...}."""
     listed: dict[str, Any] = json.loads(_kcat(["-b", address, "-L", "-J", *options]))
     return listed
-
-
-def metadata_text(address: str, *options: str) -> str:
-    """What ``kcat -L`` prints for people."""
-    return _kcat(["-b", address, "-L", *options]).decode()

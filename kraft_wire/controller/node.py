@@ -17,6 +17,7 @@ import msgspec
 
 from kraft_wire.controller import consumer_fetch, consumer_list_offsets, envelope
 from kraft_wire.controller.activation import activation_result
+from kraft_wire.controller.api_versions import API_VERSIONS
 from kraft_wire.controller.apis import APIS, AnsweredBy
 from kraft_wire.controller.consumer_fetches import ConsumerFetches, ParkedFetch
 from kraft_wire.controller.context import Context, ControllerState, Entropy, VersionedRecord
@@ -52,12 +53,6 @@ from kraft_wire.raft import effects as raft_effects
 from kraft_wire.raft import events as raft_events
 from kraft_wire.raft.core import RaftCore
 from kraft_wire.raft.events import Now
-
-API_VERSIONS = 18
-ENVELOPE = 58
-FETCH = 1
-LIST_OFFSETS = 2
-CONTROLLER_REGISTRATION = 70
 
 NodeEvent = raft_events.Event | ApiRequest | CommittedBatches | SnapshotFailed
 NodeEffect = (
@@ -267,7 +262,9 @@ class Node:
         self.state.next_offset = self.core.log_end_offset
         context = self._context(OURSELVES)
         self._append(prepare(activation_result(self.state, self._bootstrap, context)))
-        self._decide(ApiRequest(None, CONTROLLER_REGISTRATION, 0, self._registration, OURSELVES))
+        self._decide(
+            ApiRequest(None, ControllerRegistrationRequest.API_KEY, 0, self._registration, OURSELVES)
+        )
         self._schedule.activate(self._now.monotonic_ms)
         self._effects.append(Activated(self.core.epoch))
 
@@ -311,7 +308,7 @@ class Node:
                         request.token, request.request, request.version, request.peer.listener
                     )
                 )
-            case AnsweredBy.NODE if request.api_key == ENVELOPE:
+            case AnsweredBy.NODE if request.api_key == EnvelopeRequest.API_KEY:
                 self._serve_envelope(request)
             case AnsweredBy.NODE:
                 self._serve_list_offsets(request)
@@ -471,4 +468,6 @@ class Node:
 
 
 def _is_consumer_fetch(request: ApiRequest) -> bool:
-    return request.api_key == FETCH and consumer_fetch.is_consumer_fetch(cast(FetchRequest, request.request))
+    return request.api_key == FetchRequest.API_KEY and consumer_fetch.is_consumer_fetch(
+        cast(FetchRequest, request.request)
+    )

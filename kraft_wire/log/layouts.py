@@ -22,7 +22,6 @@ from construct import (
     Prefixed,
     Struct,
     Tell,
-    VarInt,
     ZigZag,
     this,
 )
@@ -91,6 +90,3 @@ ControlRecordKeyLayout = Struct(
         Int16sb, leader_change=2, snapshot_header=3, snapshot_footer=4, kraft_version=5, kraft_voters=6
     ),
 )
-
-MetadataFrameLayout = Struct("frame_version" / VarInt, "record_key" / VarInt, "record_version" / VarInt)
-"""What stands before the body of a metadata record."""

@@ -36,7 +36,6 @@ from kraft_wire.raft.roles import Follower, Prospective, Unattached
 from kraft_wire.raft.voters import Endpoints, ReplicaKey, endpoints_of
 
 FIRST_WITH_ENDPOINTS = 1
-NO_VOTER = -1
 
 
 # Vote.
