@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class SchemaError(Exception):
@@ -16,3 +17,10 @@ class SchemaError(Exception):
 
 class ImportFailed(Exception):
     """The published jars could not be resolved, or don't hold what they should."""
+
+
+class TargetRefused(Exception):
+    """A folder that generated code may not go into: writing there would destroy what people wrote."""
+
+    def __init__(self, target: Path, reason: str) -> None:
+        super().__init__(f"nothing is written into {target}: {reason}")

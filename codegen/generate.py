@@ -1,43 +1,44 @@
-"""Generate the package of messages and its index, or compare them with what is there."""
+"""Generate a package of messages and its index, or compare it with what is there."""
 
 from __future__ import annotations
 
 import json
+import keyword
 from pathlib import Path
 
-from codegen.check import check
-from codegen.emit import emit_module
-from codegen.errors import SchemaError
+from codegen.emit import MARK, emit_module
+from codegen.errors import SchemaError, TargetRefused
 from codegen.importer import MANIFEST
 from codegen.index import emit_index
-from codegen.kafka_json import parse
 from codegen.plan import MessagePlan, plan
+from codegen.sources import read_schemas
 
 
 def load_schemas(folder: Path) -> list[MessagePlan]:
     """Parse, check and plan every schema of a folder, in the order of their names. Raises SchemaError."""
-    plans = []
-    for path in sorted(folder.glob("*.json")):
-        message = parse(path.read_text(encoding="utf-8"), path.name)
-        check(message)
-        if message.name != path.stem:
-            raise SchemaError(path.name, f"holds message {message.name}")
-        plans.append(plan(message))
-    if not plans:
-        raise SchemaError(str(folder), "there is no schema; import one first")
-    return plans
+    return [plan(each.message) for each in read_schemas(folder)]
 
 
-def artifacts_of(folder: Path) -> dict[str, str]:
-    """The artifact that published each schema, from the folder's MANIFEST."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    return {name: jar["artifact"] for jar in manifest["jars"] for name in jar["schemas"]}
+def artifacts_of(folder: Path) -> dict[str, str] | None:
+    """The artifact that published each schema, from the folder's MANIFEST; None where it has none."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return None
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        return {name: jar["artifact"] for jar in manifest["jars"] for name in jar["schemas"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SchemaError(str(path), f"no manifest as `codegen import` writes it: {error!r}") from error
 
 
 def render(folder: Path, source: str) -> dict[str, str]:
     """The text of every generated file by its name; ``source`` names the folder in their headers."""
-    plans = load_schemas(folder)
-    files = {f"{each.module}.py": emit_module(each, f"{source}/{each.message.name}.json") for each in plans}
+    sources = read_schemas(folder)
+    plans = [plan(each.message) for each in sources]
+    files = {
+        f"{each.module}.py": emit_module(each, f"{source}/{origin.file}")
+        for origin, each in zip(sources, plans, strict=True)
+    }
     files["__init__.py"] = emit_index(plans, artifacts_of(folder), source)
     return files
 
@@ -49,8 +50,13 @@ def differences(files: dict[str, str], target: Path) -> list[str]:
 
 
 def write(files: dict[str, str], target: Path) -> list[str]:
-    """Make ``target`` hold exactly ``files``; returns the names of those that changed."""
+    """Make ``target`` hold exactly ``files``; returns the names of those that changed.
+
+    Raises TargetRefused, before anything is touched, where that would overwrite or delete what was not
+    generated, or where the folder could not be imported.
+    """
     changed = differences(files, target)
+    _refuse_foreign(target, changed)
     target.mkdir(parents=True, exist_ok=True)
     for name in changed:
         if name in files:
@@ -58,3 +64,23 @@ def write(files: dict[str, str], target: Path) -> list[str]:
         else:
             (target / name).unlink()
     return changed
+
+
+def _refuse_foreign(target: Path, changed: list[str]) -> None:
+    if not target.name.isidentifier() or keyword.iskeyword(target.name):
+        raise TargetRefused(target, "its name is no Python package's")
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise TargetRefused(target, "it is no folder")
+    if not _is_generated(target / "__init__.py") and any(
+        path.name != "__pycache__" for path in target.iterdir()
+    ):
+        raise TargetRefused(target, "it is neither empty nor a package that `codegen generate` made")
+    for name in changed:
+        if (target / name).exists() and not _is_generated(target / name):
+            raise TargetRefused(target, f"{name} is in it, which `codegen generate` did not make")
+
+
+def _is_generated(path: Path) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8").startswith(MARK)

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from codegen.__main__ import NEWEST_KAFKA, ROOT, SCHEMAS, main
+from codegen.__main__ import ROOT, main
+from codegen.emit import MARK
 from codegen.errors import ImportFailed
 from codegen.generate import load_schemas, render, write
 from codegen.importer import JAR_FOLDERS, MANIFEST, import_schemas
 from codegen.naming import json_name, snake_case
+from codegen.packages import NEWEST_KAFKA, SCHEMAS
 
 COMMITTED = ROOT / SCHEMAS / NEWEST_KAFKA
 SOURCE = """// Licensed to somebody
@@ -165,7 +167,7 @@ class TestGenerate:
         if damage == "missing":
             victim.unlink()
         else:
-            victim.write_text("changed = True\n")
+            victim.write_text(MARK + "x\nchanged = True\n")
         assert main(["generate", "--check", "--root", str(project)]) == 1
         assert f"{victim.name} differs from its schema" in capsys.readouterr().err
         assert main(["generate", "--root", str(project)]) == 0
