@@ -16,7 +16,8 @@ from codegen.naming import RESERVED_CLASS_NAMES, snake_case
 from codegen.versions import Versions
 
 _FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_LISTENERS = ("broker", "controller")
+_LISTENERS = ("zkBroker", "broker", "controller")
+"""Until Kafka 3.9 there were brokers that a ZooKeeper led."""
 FieldRule = Callable[[Field], Iterator[str]]
 
 

@@ -8,27 +8,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import ImportFailed
-from codegen.kafka_json import FIELD_KEYS, MESSAGE_KEYS, PROSE_KEYS, STRUCT_KEYS, load
+from codegen.kafka_json import FIELD_KEYS, MESSAGE_KEYS, PROSE_KEYS, STRUCT_KEYS, load, many
 
-JAR_FOLDERS = {
-    "kafka-clients": "common/message/",
-    "kafka-metadata": "common/metadata/",
-    "kafka-raft": "common/message/",
-    "kafka-storage": "message/",
-    "kafka-group-coordinator": "common/message/",
-    "kafka-share-coordinator": "common/message/",
-    "kafka-transaction-coordinator": "common/message/",
-}
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A published jar that holds schemas: the folder inside it, and the first Kafka that has it."""
+
+    artifact: str
+    folder: str
+    since: tuple[int, int] = (0, 0)
+
+
+JARS = (
+    Jar("kafka-clients", "common/message/"),
+    Jar("kafka-metadata", "common/metadata/"),
+    Jar("kafka-raft", "common/message/"),
+    Jar("kafka-storage", "message/"),
+    Jar("kafka-group-coordinator", "common/message/"),
+    Jar("kafka-share-coordinator", "common/message/", since=(4, 0)),
+    Jar("kafka-transaction-coordinator", "common/message/"),
+)
+"""Complete from Kafka 3.9 on."""
 MANIFEST = "MANIFEST"
+_VERSION = re.compile(r"(?P<major>\d+)\.(?P<minor>\d+)(\.\d+)*(-[A-Za-z0-9.-]+)?")
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>kraft-wire</groupId><artifactId>kafka-schemas</artifactId><version>1</version>
@@ -41,12 +55,23 @@ _DEPENDENCY = (
 )
 
 
+def jars_of(version: str) -> list[Jar]:
+    """The jars that hold the schemas of a version of Kafka ("4.4.0"). Raises ImportFailed for no version."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        raise ImportFailed(f"{version!r} is no version of Kafka; write 4.4.0")
+    release = int(match["major"]), int(match["minor"])
+    return [jar for jar in JARS if jar.since <= release]
+
+
 def import_schemas(version: str, target: Path, jars: Path | None) -> int:
     """Write the facts of every schema of Kafka ``version`` into ``target``; returns how many there are.
 
-    The jars come from the folder ``jars``, or from Maven when that is None. Raises ImportFailed or
-    SchemaError.
+    The jars come from the folder ``jars``, or from Maven when that is None. What an earlier import left in
+    ``target`` goes; a folder of anything else is refused. Raises ImportFailed or SchemaError.
     """
+    if target.exists() and not (target / MANIFEST).is_file() and any(target.iterdir()):
+        raise ImportFailed(f"{target} holds something that was not imported; nothing is written there")
     if jars is not None:
         return _import_from(jars, version, target)
     with tempfile.TemporaryDirectory() as folder:
@@ -57,11 +82,14 @@ def import_schemas(version: str, target: Path, jars: Path | None) -> int:
 def _import_from(jars: Path, version: str, target: Path) -> int:
     facts: dict[str, Any] = {}
     origins = []
-    for artifact, folder in JAR_FOLDERS.items():
+    for published in jars_of(version):
+        artifact = published.artifact
         jar = jars / f"{artifact}-{version}.jar"
         if not jar.is_file():
             raise ImportFailed(f"{jar.name} is not in {jars}")
-        schemas = dict(_schemas_of(jar, folder))
+        schemas = dict(_schemas_of(jar, published.folder))
+        if not schemas:
+            raise ImportFailed(f"{jar.name} has no schema in {published.folder}")
         twice = sorted(facts.keys() & schemas.keys())
         if twice:
             raise ImportFailed(f"{', '.join(twice)}: in {jar.name} and in another jar")
@@ -79,11 +107,20 @@ def _import_from(jars: Path, version: str, target: Path) -> int:
 
 
 def _schemas_of(jar: Path, folder: str) -> Iterator[tuple[str, Any]]:
-    with zipfile.ZipFile(jar) as archive:
-        for entry in sorted(archive.namelist()):
-            if entry.startswith(folder) and entry.endswith(".json"):
-                node = load(archive.read(entry).decode("utf-8"), f"{jar.name}:{entry}")
-                yield node["name"], only_facts(node, entry)
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            entries = sorted(archive.namelist())
+            texts = {
+                entry: archive.read(entry).decode("utf-8")
+                for entry in entries
+                if entry.startswith(folder) and entry.endswith(".json")
+            }
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise ImportFailed(f"{jar.name} can't be read: {error}") from error
+    for entry, text in texts.items():
+        where = f"{jar.name}:{entry}"
+        node = load(text, where)
+        yield str(node.get("name")), only_facts(node, entry)
 
 
 def _resolve(version: str, folder: Path) -> None:
@@ -92,7 +129,9 @@ def _resolve(version: str, folder: Path) -> None:
     if maven is None:
         raise ImportFailed("Maven (mvn) is not installed; install it, or give a folder of jars with --jars")
     pom = folder / "pom.xml"
-    dependencies = "".join(_DEPENDENCY.format(artifact=each, version=version) for each in JAR_FOLDERS)
+    dependencies = "".join(
+        _DEPENDENCY.format(artifact=each.artifact, version=version) for each in jars_of(version)
+    )
     pom.write_text(_POM.format(dependencies=dependencies), encoding="utf-8")
     command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
     options = ["-DexcludeTransitive=true", f"-DoutputDirectory={folder}"]
@@ -118,9 +157,9 @@ def _facts(node: dict[str, Any], known: tuple[str, ...], where: str) -> dict[str
         if value is None or (value is False and key != "default"):
             continue
         if key == "fields":
-            value = [_facts(each, FIELD_KEYS, where) for each in value]
+            value = [_facts(each, FIELD_KEYS, where) for each in many(node, key)]
         elif key == "commonStructs":
-            value = [_facts(each, STRUCT_KEYS, where) for each in value]
+            value = [_facts(each, STRUCT_KEYS, where) for each in many(node, key)]
         facts[key] = value
     return facts
 

@@ -21,13 +21,14 @@ FIELD_KEYS = (
 )  # fmt: skip
 PROSE_KEYS = ("about",)
 _TYPE = re.compile(r"(?P<array>\[\])?(?P<base>[A-Za-z][A-Za-z0-9]*)")
+_INTEGER_TEXT = re.compile(r"-?[0-9]+")
 _COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 Node = dict[str, Any]
 
 
 def load(text: str, where: str) -> Node:
-    """Read one JSON object with comments; a key that occurs twice or text behind it is an error."""
+    """Read one JSON object with comments; contradicting itself or text behind it is an error."""
     try:
         node = json.loads(_without_comments(text), object_pairs_hook=_unique_keys)
     except ValueError as error:
@@ -52,8 +53,8 @@ def parse(text: str, where: str) -> Message:
         versions=_versions(node, "validVersions", name, required=True),
         flexible=_versions(node, "flexibleVersions", name) if "flexibleVersions" in node else None,
         fields=_fields(node, name),
-        common_structs=tuple(_struct(each, name) for each in _many(node, "commonStructs")),
-        listeners=tuple(str(each) for each in _many(node, "listeners")),
+        common_structs=tuple(_struct(each, name) for each in many(node, "commonStructs")),
+        listeners=tuple(str(each) for each in many(node, "listeners")),
         latest_version_unstable=_flag(node, "latestVersionUnstable", name),
         deprecated=_versions(node, "deprecatedVersions", name),
     )
@@ -68,7 +69,7 @@ def _struct(node: Any, where: str) -> Struct:
 
 
 def _fields(node: Node, where: str) -> tuple[Field, ...]:
-    return tuple(_field(each, where) for each in _many(node, "fields"))
+    return tuple(_field(each, where) for each in many(node, "fields"))
 
 
 def _field(node: Any, where: str) -> Field:
@@ -115,7 +116,8 @@ def _default_text(node: Node) -> str | None:
     return None if value is None else str(value)
 
 
-def _many(node: Node, key: str) -> list[Any]:
+def many(node: Node, key: str) -> list[Any]:
+    """The values of a key: none, one or a list of them."""
     value = node.get(key)
     if value is None:
         return []
@@ -147,6 +149,9 @@ def _flag(node: Node, key: str, where: str) -> bool:
 
 def _integer(node: Node, key: str, where: str) -> int | None:
     value = node.get(key)
+    if isinstance(value, str) and _INTEGER_TEXT.fullmatch(value):
+        # Kafka 3.9's own schemas quote some tags.
+        return int(value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise SchemaError(where, f"{key} is {value!r} instead of an integer")
     return value
@@ -176,10 +181,11 @@ def _only_known_keys(node: Node, known: tuple[str, ...], where: str) -> None:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> Node:
-    node = dict(pairs)
-    if len(node) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} occurs twice in one object")
+    node: Node = {}
+    for key, value in pairs:
+        # Kafka 3.9's own schemas say some things twice; Java would take the last.
+        if node.setdefault(key, value) != value:
+            raise ValueError(f"{key!r} occurs twice in one object, with different values")
     return node
 
 

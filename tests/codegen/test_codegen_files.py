@@ -14,7 +14,7 @@ from codegen.__main__ import ROOT, main
 from codegen.emit import MARK
 from codegen.errors import ImportFailed
 from codegen.generate import load_schemas, render, write
-from codegen.importer import JAR_FOLDERS, MANIFEST, import_schemas
+from codegen.importer import MANIFEST, import_schemas, jars_of
 from codegen.naming import json_name, snake_case
 from codegen.packages import NEWEST_KAFKA, SCHEMAS
 
@@ -38,18 +38,18 @@ SOURCE = """// Licensed to somebody
 
 def make_jars(folder: Path, version: str = "9.9.9", source: str = SOURCE) -> None:
     folder.mkdir(exist_ok=True)
-    for artifact, inside in JAR_FOLDERS.items():
-        with zipfile.ZipFile(folder / f"{artifact}-{version}.jar", "w") as jar:
+    for each in jars_of(version):
+        with zipfile.ZipFile(folder / f"{each.artifact}-{version}.jar", "w") as jar:
             jar.writestr("META-INF/other.json", "not a schema")
-            if artifact == "kafka-clients":
-                jar.writestr(inside + "PokeRequest.json", source)
+            name = "PokeRequest" if each.artifact == "kafka-clients" else each.artifact
+            jar.writestr(f"{each.folder}{name}.json", source.replace("PokeRequest", name))
 
 
 class TestImport:
     def test_facts_are_kept_and_prose_is_not(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars")
         target = tmp_path / "out"
-        assert import_schemas("9.9.9", target, tmp_path / "jars") == 1
+        assert import_schemas("9.9.9", target, tmp_path / "jars") == 7
         text = (target / "PokeRequest.json").read_text()
         assert json.loads(text) == {
             "apiKey": 5,
@@ -77,17 +77,54 @@ class TestImport:
         manifest = json.loads((tmp_path / "out" / MANIFEST).read_text())
         assert manifest["kafka"] == "9.9.9"
         assert [jar["jar"] for jar in manifest["jars"]] == [
-            f"{artifact}-9.9.9.jar" for artifact in JAR_FOLDERS
+            f"{each.artifact}-9.9.9.jar" for each in jars_of("9.9.9")
         ]
         assert manifest["jars"][0]["schemas"] == ["PokeRequest"]
         assert all(re.fullmatch("[0-9a-f]{64}", jar["sha256"]) for jar in manifest["jars"])
 
     def test_what_was_there_before_goes(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars")
-        (tmp_path / "out").mkdir()
+        import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
         (tmp_path / "out" / "OldRequest.json").write_text("{}")
         import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
-        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, "PokeRequest.json"]
+        assert not (tmp_path / "out" / "OldRequest.json").exists()
+
+    def test_but_not_what_was_never_imported(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "MyRequest.json").write_text("precious")
+        with pytest.raises(ImportFailed, match="holds something that was not imported"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+        assert (tmp_path / "out" / "MyRequest.json").read_text() == "precious"
+
+    def test_the_share_coordinator_came_with_kafka_4(self) -> None:
+        artifacts = [{jar.artifact for jar in jars_of(version)} for version in ("3.9.2", "4.0.0")]
+        assert artifacts[1] - artifacts[0] == {"kafka-share-coordinator"}
+
+    @pytest.mark.parametrize("version", ["newest", "4", "../4.4.0", "4.4.0/.."])
+    def test_what_is_no_version(self, tmp_path: Path, version: str) -> None:
+        with pytest.raises(ImportFailed, match="is no version of Kafka"):
+            import_schemas(version, tmp_path / "out", tmp_path)
+
+    def test_a_jar_without_schemas_where_they_should_be(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        with zipfile.ZipFile(tmp_path / "jars" / "kafka-raft-9.9.9.jar", "w") as jar:
+            jar.writestr("moved/LeaderChangeMessage.json", "{}")
+        with pytest.raises(ImportFailed, match=r"kafka-raft-9\.9\.9\.jar has no schema in common/message/"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+
+    def test_a_jar_that_is_none(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        (tmp_path / "jars" / "kafka-raft-9.9.9.jar").write_text("what?")
+        with pytest.raises(ImportFailed, match=r"kafka-raft-9\.9\.9\.jar can't be read: File is not a zip"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
+
+    def test_one_name_in_two_jars(self, tmp_path: Path) -> None:
+        make_jars(tmp_path / "jars")
+        with zipfile.ZipFile(tmp_path / "jars" / "kafka-raft-9.9.9.jar", "w") as jar:
+            jar.writestr("common/message/PokeRequest.json", SOURCE)
+        with pytest.raises(ImportFailed, match=r"PokeRequest: in kafka-raft-9\.9\.9\.jar and in another"):
+            import_schemas("9.9.9", tmp_path / "out", tmp_path / "jars")
 
     def test_a_missing_jar(self, tmp_path: Path) -> None:
         make_jars(tmp_path / "jars", version="9.9.8")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from schema_samples import checked, field, message
 
+from codegen.check import check
 from codegen.errors import SchemaError
 from codegen.kafka_json import parse
 from codegen.versions import ALL, NONE, Versions
@@ -65,6 +66,16 @@ class TestFile:
         parsed = parse(text, "sample")
         assert (parsed.listeners, parsed.fields[0].name) == (("broker",), "B")
 
+    def test_what_kafka_3_9_writes(self) -> None:
+        text = (
+            '{"name": "A", "type": "request", "apiKey": "1", "validVersions": "0", "flexibleVersions": "0+", '
+            '"listeners": ["zkBroker", "broker"], "fields": [{"name": "B", "type": "int8", "versions": "0+", '
+            '"versions": "0+", "tag": "0", "taggedVersions": "0+"}]}'
+        )
+        parsed = parse(text, "sample")
+        check(parsed)
+        assert (parsed.api_key, parsed.fields[0].tag) == (1, 0)
+
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
@@ -81,8 +92,8 @@ class TestFile:
                 "A: validVersions: 'x' is no version range",
             ),
             (
-                '{"name": "A", "type": "data", "validVersions": "0", "apiKey": "1"}',
-                "apiKey is '1' instead of",
+                '{"name": "A", "type": "data", "validVersions": "0", "apiKey": "one"}',
+                "apiKey is 'one' instead of",
             ),
             ('{"name": "A", "type": "data", "validVersions": "0", "fields": [3]}', "3 instead of an object"),
         ],
