@@ -24,7 +24,7 @@ COPY_JARS := dependency:copy-dependencies
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
-.PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench lock clean
+.PHONY: help venv kafka kcat java maven demo test test-unit test-compat check format bench bench-codec lock clean
 
 help:
 	@echo 'make demo    run a real Kafka broker on our controller, from start to end'
@@ -32,6 +32,7 @@ help:
 	@echo 'make check   format, lint, types, import contracts, generated code'
 	@echo 'make format  let ruff format and fix what it can'
 	@echo 'make bench   our controller beside the Java one'
+	@echo 'make bench-codec   our codec beside the Java one and those of Python clients'
 	@echo 'make lock    resolve the dependencies of pyproject.toml anew into requirements.lock'
 	@echo 'make clean   remove what the other targets made'
 
@@ -112,6 +113,10 @@ format: venv
 
 bench: venv kafka
 	@$(BIN)/python -m compat.bench
+
+# More by OPTIONS: `make bench-codec OPTIONS=--quick` (see `python -m compat.bench_codec --help`).
+bench-codec: venv $(KAFKA)/4.4.0/.complete $(TOOL_SERVER_STAMP)
+	@$(BIN)/python -m compat.bench_codec $(OPTIONS)
 
 lock:
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \

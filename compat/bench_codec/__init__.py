@@ -1,0 +1,1 @@
+"""Our codec beside the peers' on the same bytes, in one run."""

@@ -1,0 +1,97 @@
+"""The Python codecs, each used the way its own users do: a message loaded, and the two statements to time."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version as installed_version
+from io import BytesIO
+from types import FunctionType
+from typing import Any
+
+import msgspec
+
+
+class NoSuchMessage(LookupError):
+    """The codec has no such message, or not at this version."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """One message of one codec. The statements are Python text over the names in ``scope``."""
+
+    decode: str
+    encode: str
+    scope: dict[str, Any]
+
+    def run(self, statement: str) -> Any:
+        return eval(statement, self.scope)
+
+
+OURS_PURE = "kraft-wire"
+OURS_COMPILED = "kraft-wire-compiled"
+KIO = "kio"
+KAFKA_PYTHON = "kafka-python"
+
+
+def load(codec: str, message: str, version: int, data: bytes) -> Loaded:
+    """Make a codec ready for one message. Raises NoSuchMessage where the codec lacks it."""
+    if codec == KIO:
+        return _load_kio(message, version, data)
+    if codec == KAFKA_PYTHON:
+        return _load_kafka_python(message, version, data)
+    return _load_ours(message, version, data, compiled=codec == OURS_COMPILED)
+
+
+def library_version(codec: str) -> str:
+    return installed_version({OURS_COMPILED: OURS_PURE}.get(codec, codec))
+
+
+def _load_ours(message: str, version: int, data: bytes, compiled: bool) -> Loaded:
+    from kraft_wire.protocol.registry import message_class
+
+    cls = message_class(message)
+    if isinstance(cls.decode.__func__, FunctionType) == compiled:  # type: ignore[attr-defined]
+        raise RuntimeError(f"{message} is {'not ' if compiled else ''}compiled")
+    scope = {"Message": cls, "data": data, "message": cls.decode(data, version)}
+    return Loaded(f"Message.decode(data, {version})", f"message.encode({version})", scope)
+
+
+def _load_kio(message: str, version: int, data: bytes) -> Loaded:
+    from kio.index import UnknownEntity, load_entity_module
+    from kio.serial import entity_reader, entity_writer
+    from kio.static.constants import EntityType
+
+    name = _kio_name(message)
+    try:
+        if message.endswith("Response"):
+            module = load_entity_module(name, version, EntityType.response)
+        else:
+            module = load_entity_module(name, version, EntityType.request)
+    except UnknownEntity as unknown:
+        raise NoSuchMessage(message) from unknown
+    entity = getattr(module, message)
+    read, write = entity_reader(entity), entity_writer(entity)
+
+    def encode(message: Any) -> bytes:
+        with BytesIO() as buffer:
+            write(buffer, message)
+            return buffer.getvalue()
+
+    scope = {"read": read, "encode": encode, "data": data, "message": read(data, 0)[0]}
+    return Loaded("read(data, 0)", "encode(message)", scope)
+
+
+def _kio_name(message: str) -> str:
+    """``BrokerHeartbeatRequest`` is found under ``broker_heartbeat``."""
+    api = message.removesuffix("Request").removesuffix("Response")
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in api).lstrip("_")
+
+
+def _load_kafka_python(message: str, version: int, data: bytes) -> Loaded:
+    for package in ("metadata", "consumer", "producer", "admin"):
+        found = getattr(importlib.import_module(f"kafka.protocol.{package}"), message, None)
+        if found is not None:
+            break
+    else:
+        raise NoSuchMessage(message)
+    scope = {"Message": found, "data": data, "message": found.decode(data, version=version)}
+    return Loaded(f"Message.decode(data, version={version})", "message.encode()", scope)

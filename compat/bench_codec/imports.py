@@ -1,0 +1,96 @@
+"""What the packages cost before the first message: time and memory of their imports, in fresh processes."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+
+import msgspec
+
+from compat.harness.paths import ROOT
+
+MIB = 2**20
+
+# Both figures come from the process itself: nothing of Python's own start is in them.
+_MEASURE = """
+import os, sys, time
+def resident():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+before, began = resident(), time.perf_counter()
+exec(sys.argv[1])
+print(time.perf_counter() - began, resident() - before)
+"""
+
+_LAZILY = "import kraft_wire.protocol, kraft_wire.protocol.registry"
+_ALL_OF_OURS = """
+from kraft_wire.protocol.messages import MODULES
+from kraft_wire.protocol.registry import message_class
+for name in MODULES: message_class(name)
+"""
+_ALL_OF_KIO = """
+import kio.serial
+from kio.index import load_entity_module
+from kio.schema.index import schema_name_map
+for name, versions in schema_name_map.items():
+    for version, kinds in versions.items():
+        for kind in kinds: load_entity_module(name, version, kind)
+"""
+_ALL_OF_KAFKA_PYTHON = """
+import kafka.protocol.admin, kafka.protocol.consumer, kafka.protocol.metadata, kafka.protocol.producer
+import kafka.protocol.sasl
+"""
+
+
+class Import(msgspec.Struct, frozen=True):
+    """One way to import a package; the goals are upper bounds."""
+
+    title: str
+    code: str
+    goal_s: float | None = None
+    goal_bytes: int | None = None
+
+
+IMPORTS = (
+    Import("kraft_wire.protocol and its registry, messages loaded lazily", _LAZILY, 0.1, 10 * MIB),
+    Import("kraft_wire.protocol, all messages", _ALL_OF_OURS),
+    Import("kio, its whole schema", _ALL_OF_KIO),
+    Import("kafka-python, its whole protocol", _ALL_OF_KAFKA_PYTHON),
+)
+
+
+class ImportCost(msgspec.Struct, frozen=True):
+    """The best time of several processes, and the median of what they grew by."""
+
+    imported: Import
+    best_s: float
+    median_s: float
+    resident_bytes: int
+
+
+def measure_imports(rounds: int) -> list[ImportCost]:
+    """Each import in ``rounds`` processes, in turn; a run before them leaves the byte code in the caches."""
+    for imported in IMPORTS:
+        _import_once(imported)
+    measured = [[_import_once(imported) for imported in IMPORTS] for _ in range(rounds)]
+    return [
+        ImportCost(
+            imported,
+            min(seconds for seconds, _ in runs),
+            statistics.median(seconds for seconds, _ in runs),
+            round(statistics.median(resident for _, resident in runs)),
+        )
+        for imported, runs in zip(IMPORTS, zip(*measured, strict=True), strict=True)
+    ]
+
+
+def _import_once(imported: Import) -> tuple[float, int]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", _MEASURE, imported.code]
+    answer = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    seconds, resident_bytes = answer.split()
+    return float(seconds), int(resident_bytes)

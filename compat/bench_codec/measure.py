@@ -1,0 +1,101 @@
+"""Rounds in turn: each codec runs for some milliseconds, then the next one, over and over.
+
+Whatever else the machine does hits all of them alike. A round is long enough for the clock and short enough
+to fall between two disturbances.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import msgspec
+
+from compat.bench_codec.payloads import Payload
+from compat.bench_codec.workers import JAVA, Codec, Worker
+
+NS_PER_S = 1_000_000_000
+OPERATIONS = ("decode", "encode")
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """How much is measured."""
+
+    rounds: int
+    round_s: float
+    java_warm_up_s: float
+    imports: int
+
+
+FULL = Effort(rounds=31, round_s=0.02, java_warm_up_s=2.0, imports=7)
+QUICK = Effort(rounds=9, round_s=0.005, java_warm_up_s=1.0, imports=3)
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """Nanoseconds a call: the best round, and the one in the middle."""
+
+    best_ns: float
+    median_ns: float
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One message: by operation, by codec. A codec that lacks the message isn't there."""
+
+    payload: Payload
+    timings: dict[str, dict[str, Timing]]
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """The messages' rows, and the version of each codec's library."""
+
+    rows: list[Row]
+    versions: dict[str, str]
+
+
+def measure(
+    codecs: Sequence[Codec], payloads: Sequence[Payload], effort: Effort, progress: Callable[[str], None]
+) -> Measured:
+    """Raises ProcessFailed where a codec doesn't write back the bytes that it read."""
+    rows = []
+    versions: dict[str, str] = {}
+    for payload in payloads:
+        progress(payload.title)
+        with ExitStack() as stack:
+            ready = []
+            for codec in codecs:
+                worker = stack.enter_context(Worker(codec))
+                version = worker.load(payload.message, payload.version, payload.data)
+                if version is not None:
+                    versions[codec.name] = version
+                    ready.append(worker)
+            timings = {operation: _measure_operation(ready, operation, effort) for operation in OPERATIONS}
+        rows.append(Row(payload, timings))
+    return Measured(rows, versions)
+
+
+def _measure_operation(workers: Sequence[Worker], operation: str, effort: Effort) -> dict[str, Timing]:
+    loops = [_warm_up(worker, operation, effort) for worker in workers]
+    rounds: list[list[float]] = [[] for _ in workers]
+    for nth in range(effort.rounds):
+        for turn in range(len(workers)):
+            at = (nth + turn) % len(workers)
+            rounds[at].append(workers[at].time_ns(operation, loops[at]) / loops[at])
+    return {
+        worker.codec.name: Timing(min(times), statistics.median(times))
+        for worker, times in zip(workers, rounds, strict=True)
+    }
+
+
+def _warm_up(worker: Worker, operation: str, effort: Effort) -> int:
+    """Run until the codec is at its speed; returns how many calls fill a round."""
+    until = time.monotonic() + (effort.java_warm_up_s if worker.codec.name == JAVA else 0)
+    loops, elapsed_ns = 1, 0
+    while elapsed_ns < effort.round_s * NS_PER_S / 2:
+        elapsed_ns = worker.time_ns(operation, loops)
+        loops *= 2
+    while time.monotonic() < until:
+        elapsed_ns = worker.time_ns(operation, loops)
+        loops = max(1, round(loops * effort.round_s * NS_PER_S / elapsed_ns))
+    return loops

@@ -1,0 +1,105 @@
+// How fast Kafka's own codec is on one message: the Java half of compat/bench_codec, told what to do by lines.
+//   load MESSAGE VERSION HEX   -> "ready RUNTIME", after the bytes were read and written back unchanged
+//   decode LOOPS, encode LOOPS -> the nanoseconds that so many calls took
+// One JVM serves one message, so that its compiler sees one class at each call, as in a busy broker's hot loop.
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
+import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
+import org.apache.kafka.common.message.BrokerRegistrationRequestData;
+import org.apache.kafka.common.message.FetchRequestData;
+import org.apache.kafka.common.message.FetchResponseData;
+import org.apache.kafka.common.message.MetadataResponseData;
+import org.apache.kafka.common.message.VoteRequestData;
+import org.apache.kafka.common.metadata.PartitionRecord;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.MessageUtil;
+import org.apache.kafka.common.protocol.Readable;
+
+public final class CodecSpeed {
+    private interface Reader {
+        Message read(Readable readable, short version);
+    }
+
+    /** Where results go, so that no call can be optimised away. */
+    private static volatile Object sink;
+
+    private final Reader reader;
+    private final short version;
+    private final byte[] data;
+    private final Message message;
+
+    private CodecSpeed(String name, short version, byte[] data) {
+        this.reader = reader(name);
+        this.version = version;
+        this.data = data;
+        this.message = decode();
+        if (!Arrays.equals(bytes(encode()), data)) {
+            throw new IllegalStateException(name + ": what was decoded encodes to other bytes");
+        }
+    }
+
+    private static Reader reader(String name) {
+        return switch (name) {
+            case "MetadataResponse" -> MetadataResponseData::new;
+            case "FetchResponse" -> FetchResponseData::new;
+            case "FetchRequest" -> FetchRequestData::new;
+            case "VoteRequest" -> VoteRequestData::new;
+            case "BrokerHeartbeatRequest" -> BrokerHeartbeatRequestData::new;
+            case "PartitionRecord" -> PartitionRecord::new;
+            case "BrokerRegistrationRequest" -> BrokerRegistrationRequestData::new;
+            default -> throw new IllegalArgumentException(name);
+        };
+    }
+
+    private Message decode() {
+        return reader.read(new ByteBufferAccessor(ByteBuffer.wrap(data)), version);
+    }
+
+    private ByteBuffer encode() {
+        return MessageUtil.toByteBufferAccessor(message, version).buffer();
+    }
+
+    private long timeDecode(int loops) {
+        long began = System.nanoTime();
+        for (int i = 0; i < loops; i++) {
+            sink = decode();
+        }
+        return System.nanoTime() - began;
+    }
+
+    private long timeEncode(int loops) {
+        long began = System.nanoTime();
+        for (int i = 0; i < loops; i++) {
+            sink = encode();
+        }
+        return System.nanoTime() - began;
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        byte[] copied = new byte[buffer.remaining()];
+        buffer.duplicate().get(copied);
+        return copied;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        CodecSpeed codec = null;
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String[] words = line.split(" ");
+            switch (words[0]) {
+                case "load" -> {
+                    codec = new CodecSpeed(words[1], Short.parseShort(words[2]), HexFormat.of().parseHex(words[3]));
+                    System.out.println("ready " + Runtime.version());
+                }
+                case "decode" -> System.out.println(codec.timeDecode(Integer.parseInt(words[1])));
+                case "encode" -> System.out.println(codec.timeEncode(Integer.parseInt(words[1])));
+                default -> throw new IllegalArgumentException(line);
+            }
+        }
+    }
+}
