@@ -5,9 +5,7 @@ Each rule yields the problems that it sees; ``check`` raises them together.
 
 from __future__ import annotations
 
-import binascii
 import re
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterator
 
 from codegen.errors import SchemaError
@@ -15,7 +13,12 @@ from codegen.model import ENTITY_TYPES, INTEGER_RANGES, Field, Message, Struct, 
 from codegen.naming import RESERVED_CLASS_NAMES, snake_case
 from codegen.versions import Versions
 
+API_KEYS = range(-(2**15), 2**15)
 _FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)|0x[0-9A-Fa-f]+")
+# As Double.parseDouble reads it, but for its hexadecimal form and its suffixes.
+_FLOAT = re.compile(r"\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)\s*")
+_BASE64_ID = re.compile(r"[A-Za-z0-9_-]{22}(==)?")
 _LISTENERS = ("zkBroker", "broker", "controller")
 """Until Kafka 3.9 there were brokers that a ZooKeeper led."""
 FieldRule = Callable[[Field], Iterator[str]]
@@ -38,6 +41,8 @@ def check(message: Message) -> None:
 
 
 def _message_problems(message: Message) -> Iterator[str]:
+    if message.api_key is not None and message.api_key not in API_KEYS:
+        yield f"apiKey {message.api_key} does not fit int16"
     if message.versions.open_ended:
         yield "validVersions has no maximum"
     if message.versions.empty:
@@ -47,6 +52,13 @@ def _message_problems(message: Message) -> Iterator[str]:
         yield "flexibleVersions is missing; write 0+ for a new message"
     if not message.flexible_versions.empty and not message.flexible_versions.open_ended:
         yield f"flexibleVersions {message.flexible} is neither none nor open-ended"
+    if any(field.map_key for field in message.fields):
+        yield "mapKey is not possible at the top level"
+    yield from _kind_problems(message)
+
+
+def _kind_problems(message: Message) -> Iterator[str]:
+    """What only some types of message have, or need."""
     if message.kind != "request":
         if message.listeners:
             yield "listeners are for requests only"
@@ -55,8 +67,13 @@ def _message_problems(message: Message) -> Iterator[str]:
     for listener in message.listeners:
         if listener not in _LISTENERS:
             yield f"listener {listener!r} is none of {', '.join(_LISTENERS)}"
-    if any(field.map_key for field in message.fields):
-        yield "mapKey is not possible at the top level"
+    if message.kind in ("coordinator-key", "coordinator-value") and message.api_key is None:
+        yield f"a {message.kind} needs an apiKey"
+    if message.kind == "coordinator-key":
+        if message.versions != Versions(0, 0):
+            yield "a coordinator-key has validVersions 0"
+        if not message.flexible_versions.empty:
+            yield "a coordinator-key has flexibleVersions none"
 
 
 def _struct_problems(message: Message) -> Iterator[str]:
@@ -84,6 +101,28 @@ def _struct_problems(message: Message) -> Iterator[str]:
         yield f"struct {name} has a name that generated code needs"
     if _has_cycle(message):
         yield "a common struct contains itself"
+    else:
+        yield from _common_version_problems(message)
+
+
+def _common_version_problems(message: Message) -> Iterator[str]:
+    """A common struct must exist at every version at which one of its fields does."""
+    commons = {each.name: each for each in message.common_structs}
+
+    def walk(fields: tuple[Field, ...], path: str, above: Versions) -> Iterator[str]:
+        for field in fields:
+            here, used = f"{path}.{field.name}", above.intersect(field.versions)
+            common = commons.get(field.type.struct)
+            if common is None:
+                yield from walk(field.fields, here, used)
+            elif not common.versions.contains(used):
+                lacking = f"exists at versions {common.versions}, not at all of {used}"
+                yield f"{here}: struct {common.name} {lacking}"
+
+    yield from walk(message.fields, message.name, message.versions)
+    for each in message.common_structs:
+        above = message.versions.intersect(each.versions)
+        yield from walk(each.fields, f"{message.name}.{each.name}", above)
 
 
 def _all_fields(message: Message) -> Iterator[tuple[str, Field]]:
@@ -128,7 +167,7 @@ def _type_problems(field: Field) -> Iterator[str]:
         yield f"type {field.type} is never null"
     if field.zero_copy and (field.type.base != "bytes" or field.type.is_array):
         yield "zeroCopy is for bytes only"
-    if field.entity_type is not None:
+    if field.entity_type not in (None, "unknown"):
         expected = ENTITY_TYPES.get(field.entity_type)
         if expected is None:
             yield f"entityType {field.entity_type!r} is none of {', '.join(ENTITY_TYPES)}"
@@ -171,8 +210,8 @@ def _flexible_problems(field: Field, message: Message) -> Iterator[str]:
 
 
 def _default_problems(field: Field) -> Iterator[str]:
-    if not field.default:
-        return
+    if not field.default or field.type.base == "records":
+        return  # Records are null, whatever the schema says.
     if field.default == "null" and field.type.can_be_nullable:
         if not field.nullable.contains(field.versions):
             yield "the default is null, but not every version is nullable"
@@ -189,9 +228,9 @@ def _default_problem(field: Field, text: str) -> str:
     if base == "bool":
         return "" if text.lower() in ("true", "false") else "is neither true nor false"
     if base == "float64":
-        return "" if _is_float(text) else "is no number"
+        return "" if _FLOAT.fullmatch(text) else "is no number"
     if base == "uuid":
-        return "" if _is_uuid(text) else "is no base64 id of 16 bytes"
+        return "" if _BASE64_ID.fullmatch(text) else "is no base64 id of 16 bytes"
     return "" if base == "string" else f"is neither empty nor null, as {base} needs"
 
 
@@ -206,24 +245,9 @@ def _integer_problem(base: str, text: str) -> str:
 
 def parse_integer(text: str) -> int:
     """A default's integer, decimal or with 0x."""
-    if not re.fullmatch(r"[+-]?\d+|0x[0-9A-Fa-f]+", text):
+    if not _INTEGER.fullmatch(text):
         raise ValueError(text)
     return int(text, 16 if text.startswith("0x") else 10)
-
-
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return len(urlsafe_b64decode(text + "=" * (-len(text) % 4))) == 16
-    except (binascii.Error, ValueError):
-        return False
 
 
 FIELD_RULES: tuple[FieldRule, ...] = (_name_problems, _type_problems, _tag_problems, _default_problems)

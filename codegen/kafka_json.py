@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from codegen.errors import SchemaError
 from codegen.model import FIXED_SIZES, KINDS, VARIABLE_TYPES, Field, Message, Struct, Type
@@ -20,7 +20,8 @@ FIELD_KEYS = (
     "mapKey", "ignorable", "entityType", "zeroCopy", "fields",
 )  # fmt: skip
 PROSE_KEYS = ("about",)
-_TYPE = re.compile(r"(?P<array>\[\])?(?P<base>[A-Za-z][A-Za-z0-9]*)")
+"""Allowed in fields, and dropped."""
+_TYPE = re.compile(r"\s*(?P<array>\[\]\s*)?(?P<base>[A-Za-z][A-Za-z0-9]*)\s*")
 _INTEGER_TEXT = re.compile(r"-?[0-9]+")
 _COMMENT_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -30,7 +31,9 @@ Node = dict[str, Any]
 def load(text: str, where: str) -> Node:
     """Read one JSON object with comments; contradicting itself or text behind it is an error."""
     try:
-        node = json.loads(_without_comments(text), object_pairs_hook=_unique_keys)
+        node = json.loads(
+            _without_comments(text), object_pairs_hook=_unique_keys, parse_constant=_no_constant
+        )
     except ValueError as error:
         raise SchemaError(where, f"not one JSON object: {error}") from error
     if not isinstance(node, dict):
@@ -65,7 +68,12 @@ def _struct(node: Any, where: str) -> Struct:
     _only_known_keys(node, STRUCT_KEYS, where)
     name = _required_text(node, "name", where)
     here = f"{where}.{name}"
-    return Struct(name, _versions(node, "versions", here, required=True), _fields(node, here))
+    fields = _fields(node, here)
+    for field in fields:
+        # Kafka's generator finds inline structs below the message's own fields only.
+        if field.fields:
+            raise SchemaError(f"{here}.{field.name}", "a struct inside a common struct is common too")
+    return Struct(name, _versions(node, "versions", here, required=True), fields)
 
 
 def _fields(node: Node, where: str) -> tuple[Field, ...]:
@@ -76,7 +84,7 @@ def _field(node: Any, where: str) -> Field:
     _expect_object(node, where)
     name = _required_text(node, "name", where)
     here = f"{where}.{name}"
-    _only_known_keys(node, FIELD_KEYS, here)
+    _only_known_keys(node, FIELD_KEYS + PROSE_KEYS, here)
     tagged = _versions(node, "taggedVersions", here)
     return Field(
         name=name,
@@ -139,7 +147,9 @@ def _versions(
 
 
 def _flag(node: Node, key: str, where: str) -> bool:
-    value = node.get(key, False)
+    value = node.get(key)
+    if value is None:
+        return False
     if isinstance(value, str) and value in ("true", "false"):
         return value == "true"
     if not isinstance(value, bool):
@@ -175,7 +185,7 @@ def _expect_object(node: Any, where: str) -> None:
 
 
 def _only_known_keys(node: Node, known: tuple[str, ...], where: str) -> None:
-    unknown = sorted(set(node) - set(known) - set(PROSE_KEYS))
+    unknown = sorted(set(node) - set(known))
     if unknown:
         raise SchemaError(where, f"unknown key {', '.join(unknown)}")
 
@@ -187,6 +197,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> Node:
         if node.setdefault(key, value) != value:
             raise ValueError(f"{key!r} occurs twice in one object, with different values")
     return node
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _without_comments(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass
+from math import isfinite
 
 from codegen.check import parse_integer
 from codegen.model import INTEGER_RANGES, Field, Message, Struct, Type
@@ -12,6 +13,8 @@ from codegen.versions import Versions
 
 NEVER = 32768
 """A first version that no message reaches."""
+NOT_A_NUMBER = "float('nan')"
+"""The one default that does not equal itself."""
 _PYTHON_TYPES = {
     "bool": "bool",
     "float64": "float",
@@ -135,7 +138,7 @@ class _Planner:
 
 def _default_source(field: Field) -> str:
     text, base = field.default or "", field.type.base
-    if (text == "null" and field.type.can_be_nullable) or base == "records":
+    if base == "records" or (text == "null" and field.type.can_be_nullable):
         return "None"
     if field.type.is_array:
         return "[]" if field.type.is_struct else "()"
@@ -146,7 +149,11 @@ def _default_source(field: Field) -> str:
     if base in INTEGER_RANGES:
         return str(parse_integer(text)) if text else "0"
     if base == "float64":
-        return repr(float(text or 0))
+        return _float_source(float(text or 0))
     if base == "bool":
         return str(text.lower() == "true")
     return repr(text) if base == "string" else "b''"
+
+
+def _float_source(value: float) -> str:
+    return repr(value) if isfinite(value) else f"float({str(value)!r})"
