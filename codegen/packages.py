@@ -21,4 +21,7 @@ class Package:
     target: Path
 
 
-PACKAGES = (Package(SCHEMAS / NEWEST_KAFKA, Path("kraft_wire/protocol/messages")),)
+PACKAGES = (
+    Package(SCHEMAS / NEWEST_KAFKA, Path("kraft_wire/protocol/messages")),
+    Package(Path("schemas/kip-853"), Path("kraft_wire/protocol/kip_853")),
+)

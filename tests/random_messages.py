@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from random import Random
 from typing import Any
 
@@ -18,6 +19,15 @@ ALPHABET = "abcXYZ-._09 äß€\N{GRINNING FACE}\N{REPLACEMENT CHARACTER}\0"
 def all_messages() -> list[type[Message]]:
     """Every generated message that has a version."""
     found = [message_class(name) for name in MODULES]
+    return [each for each in found if each.MIN_VERSION <= each.MAX_VERSION]
+
+
+def messages_of(package: str) -> list[type[Message]]:
+    """Every message of a generated package that has a version; the package's name as it is imported."""
+    modules: dict[str, str] = import_module(package).MODULES
+    found: list[type[Message]] = [
+        getattr(import_module(f"{package}.{module}"), name) for name, module in modules.items()
+    ]
     return [each for each in found if each.MIN_VERSION <= each.MAX_VERSION]
 
 

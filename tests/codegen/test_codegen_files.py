@@ -178,6 +178,7 @@ class TestGenerate:
         for name in ("VoteRequest", "VoteResponse", "TopicRecord"):
             shutil.copy(COMMITTED / f"{name}.json", schemas)
         shutil.copy(COMMITTED / MANIFEST, schemas)
+        shutil.copytree(ROOT / "schemas" / "kip-853", tmp_path / "schemas" / "kip-853")
         return tmp_path
 
     def messages(self, project: Path) -> Path:
@@ -190,7 +191,10 @@ class TestGenerate:
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["generate", "--root", str(project)]) == 0
-        assert "4 files in kraft_wire/protocol/messages, 4 changed" in capsys.readouterr().out
+        assert capsys.readouterr().out == (
+            "4 files in kraft_wire/protocol/messages, 4 changed\n"
+            "9 files in kraft_wire/protocol/kip_853, 9 changed\n"
+        )
         assert main(["generate", "--root", str(project)]) == 0
         assert ", 0 changed" in capsys.readouterr().out
         assert main(["generate", "--check", "--root", str(project)]) == 0
