@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.code import INDENT, Module
 from codegen.emit_decode import emit_decode
 from codegen.emit_encode import emit_encode
+from codegen.fingerprint import fingerprint
 from codegen.fold import fold_lines
 from codegen.layout import has_loop
 from codegen.model import Message
@@ -25,6 +26,8 @@ def emit_module(plan: MessagePlan, source: str) -> str:
     defaults = [f"_DEFAULT_{name} = {name}()" for name in sorted(module.defaults)]
     if defaults:
         blocks.append("\n".join(defaults) + "\n")
+    if not plan.message.versions.empty:
+        blocks.append(f"use_compiled({plan.message.name}, {fingerprint(plan)!r})\n")
     return "\n".join(fold_lines("\n\n".join(blocks).split("\n")))
 
 
@@ -70,6 +73,7 @@ def _header(plan: MessagePlan, source: str, module: Module) -> str:
         "fault": ["DECODE_FAULTS", "ENCODE_FAULTS"] if coded else [],
         "message": ["Message"] + (["decode_message_carefully", "encode_message_carefully"] if coded else []),
         "schema": schema,
+        "tier": ["use_compiled"] if coded else [],
         "uuid": ["Uuid"] if any(field.type.base == "uuid" for field in fields) else [],
         "varint": varints,
     }

@@ -16,6 +16,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -945,3 +946,6 @@ _DEFAULT_CurrentLeader = CurrentLeader()
 _DEFAULT_Endpoint = Endpoint()
 _DEFAULT_EpochEndOffset = EpochEndOffset()
 _DEFAULT_SnapshotId = SnapshotId()
+
+
+use_compiled(FetchResponse, 'e35c72562a52ac9c')

@@ -15,6 +15,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_HB = struct.Struct(">HB").unpack_from
@@ -524,3 +525,6 @@ class FetchSnapshotResponse(Message, gc=False):
 
 _DEFAULT_CurrentLeader = CurrentLeader()
 _DEFAULT_Endpoint = Endpoint()
+
+
+use_compiled(FetchSnapshotResponse, 'ad8a38b2d8a08962')

@@ -13,6 +13,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_hB = struct.Struct(">hB").unpack_from
 _read_iB = struct.Struct(">iB").unpack_from
@@ -253,3 +254,6 @@ class UpdateVoterResponse(Message, gc=False):
 
 _DEFAULT_LeaderIdAndEpoch = LeaderIdAndEpoch()
 _DEFAULT_NodeEndpoint = NodeEndpoint()
+
+
+use_compiled(UpdateVoterResponse, 'a9b585c914aa6a48')

@@ -9,6 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 
 _read_qqqq = struct.Struct(">qqqq").unpack_from
 _write_qqqq = struct.Struct(">qqqq").pack
@@ -74,3 +75,6 @@ class AbortedTxn(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(AbortedTxn, '2c4a73a2b7ca860b')

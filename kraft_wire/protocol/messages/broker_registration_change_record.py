@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import write_compact_uuids, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_b = struct.Struct(">b").unpack_from
@@ -227,3 +228,6 @@ class BrokerRegistrationChangeRecord(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(BrokerRegistrationChangeRecord, '4b6693acd2ee4242')

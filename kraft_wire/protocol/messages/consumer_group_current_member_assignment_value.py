@@ -14,6 +14,7 @@ from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_arra
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -316,3 +317,6 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(ConsumerGroupCurrentMemberAssignmentValue, '07c2d074c7b67e3c')

@@ -16,6 +16,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_str
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
@@ -362,3 +363,6 @@ class ConsumerGroupMemberMetadataValue(Message, gc=False):
 
 
 _DEFAULT_ClassicMemberMetadata = ClassicMemberMetadata()
+
+
+use_compiled(ConsumerGroupMemberMetadataValue, '9390d3dc06396bef')

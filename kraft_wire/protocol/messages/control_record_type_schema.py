@@ -9,6 +9,7 @@ from typing import ClassVar
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _write_h = struct.Struct(">h").pack
@@ -63,3 +64,6 @@ class ControlRecordTypeSchema(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(ControlRecordTypeSchema, 'a6a6c652637b7f83')

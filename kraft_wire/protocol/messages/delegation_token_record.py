@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_str
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_qqqB = struct.Struct(">qqqB").unpack_from
 _write_qqq = struct.Struct(">qqq").pack
@@ -177,3 +178,6 @@ class DelegationTokenRecord(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(DelegationTokenRecord, 'a92b1826d70c2446')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_s
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_i = struct.Struct(">i").unpack_from
 
@@ -115,3 +116,6 @@ class DeleteGroupsRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(DeleteGroupsRequest, '864ca18389f96426')

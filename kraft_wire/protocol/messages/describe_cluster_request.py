@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_tbtB = struct.Struct(">?b?B").unpack_from
 _read_b = struct.Struct(">b").unpack_from
@@ -149,3 +150,6 @@ class DescribeClusterRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(DescribeClusterRequest, 'ffe5c9feab9605c2')

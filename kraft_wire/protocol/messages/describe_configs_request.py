@@ -16,6 +16,7 @@ from kraft_wire.protocol.fast_write import (
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_tt = struct.Struct(">??").unpack_from
@@ -261,3 +262,6 @@ class DescribeConfigsRequest(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(DescribeConfigsRequest, 'b716bd81ea6910d4')

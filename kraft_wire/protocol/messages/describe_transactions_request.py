@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_write import SIZES, write_compact_strings, write_t
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 
 class DescribeTransactionsRequest(Message, gc=False):
@@ -88,3 +89,6 @@ class DescribeTransactionsRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(DescribeTransactionsRequest, 'dfb305a9804d07c4')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _read_qht = struct.Struct(">qh?").unpack_from
@@ -146,3 +147,6 @@ class EndTxnRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(EndTxnRequest, '1829a7f0fc4ba904')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_ih = struct.Struct(">ih").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
@@ -125,3 +126,6 @@ class EndTxnResponse(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(EndTxnResponse, '27f78c33c8804b29')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_hB = struct.Struct(">hB").unpack_from
 _write_hB = struct.Struct(">hB").pack
@@ -100,3 +101,6 @@ class FeatureLevelRecord(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(FeatureLevelRecord, '94e5d304877f39de')

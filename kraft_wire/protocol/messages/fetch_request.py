@@ -18,6 +18,7 @@ from kraft_wire.protocol.fast_write import (
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -902,3 +903,6 @@ class FetchRequest(Message, gc=False):
 
 
 _DEFAULT_ReplicaState = ReplicaState()
+
+
+use_compiled(FetchRequest, '051dc2290631a080')

@@ -16,6 +16,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -1025,3 +1026,6 @@ class FetchResponse(Message, gc=False):
 _DEFAULT_EpochEndOffset = EpochEndOffset()
 _DEFAULT_LeaderIdAndEpoch = LeaderIdAndEpoch()
 _DEFAULT_SnapshotId = SnapshotId()
+
+
+use_compiled(FetchResponse, '0c8ec14ae95d96a6')

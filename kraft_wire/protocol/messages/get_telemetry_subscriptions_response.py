@@ -15,6 +15,7 @@ from kraft_wire.protocol.fast_write import (
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_ih16siB = struct.Struct(">ih16siB").unpack_from
@@ -175,3 +176,6 @@ class GetTelemetrySubscriptionsResponse(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(GetTelemetrySubscriptionsResponse, '5eb205091e6470d8')

@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 
 _read_q = struct.Struct(">q").unpack_from
 _read_qh = struct.Struct(">qh").unpack_from
@@ -90,3 +91,6 @@ class LegacyOffsetCommitValue(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(LegacyOffsetCommitValue, '444aed8b30db728b')

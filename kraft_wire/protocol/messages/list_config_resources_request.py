@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_write import SIZES, array_writers, write_long_arra
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_array_b = array_readers("b")
 _write_array_b = array_writers("b")
@@ -124,3 +125,6 @@ class ListConfigResourcesRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(ListConfigResourcesRequest, '6f176c8fff923a3d')

@@ -13,6 +13,7 @@ from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, wr
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_iB = struct.Struct(">iB").unpack_from
@@ -259,3 +260,6 @@ class ListPartitionReassignmentsResponse(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(ListPartitionReassignmentsResponse, 'a28b35e1fc61d664')

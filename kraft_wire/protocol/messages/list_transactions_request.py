@@ -15,6 +15,7 @@ from kraft_wire.protocol.fast_write import (
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_q = struct.Struct(">q").unpack_from
 _read_qB = struct.Struct(">qB").unpack_from
@@ -257,3 +258,6 @@ class ListTransactionsRequest(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(ListTransactionsRequest, 'c3fb8fcfd06cf461')

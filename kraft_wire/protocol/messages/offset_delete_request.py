@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import check_count, refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _read_i = struct.Struct(">i").unpack_from
@@ -122,3 +123,6 @@ class OffsetDeleteRequest(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(OffsetDeleteRequest, '73fadad24b52d01d')

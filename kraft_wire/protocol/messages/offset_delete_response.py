@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import check_count, refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _read_hii = struct.Struct(">hii").unpack_from
@@ -123,3 +124,6 @@ class OffsetDeleteResponse(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(OffsetDeleteResponse, '5190074168a11c15')

@@ -16,6 +16,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -920,3 +921,6 @@ class ProduceResponse(Message, gc=False):
 
 
 _DEFAULT_LeaderIdAndEpoch = LeaderIdAndEpoch()
+
+
+use_compiled(ProduceResponse, '958d7d97436409cf')

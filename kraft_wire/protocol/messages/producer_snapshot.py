@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import check_count
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure
+from kraft_wire.protocol.tier import use_compiled
 
 _read_Ii = struct.Struct(">Ii").unpack_from
 _read_qhiqiqiq = struct.Struct(">qhiqiqiq").unpack_from
@@ -109,3 +110,6 @@ class ProducerSnapshot(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(ProducerSnapshot, 'f959d5e691c2f0d9')

@@ -14,6 +14,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_uui
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -491,3 +492,6 @@ class RegisterBrokerRecord(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(RegisterBrokerRecord, 'e5a9a3ae1757a90e')

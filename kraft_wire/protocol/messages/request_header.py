@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_hhih = struct.Struct(">hhih").unpack_from
 _write_hhih = struct.Struct(">hhih").pack
@@ -159,3 +160,6 @@ class RequestHeader(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(RequestHeader, '6aa7c6b3fcb064d1')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_hB = struct.Struct(">hB").unpack_from
@@ -275,3 +276,6 @@ class SaslAuthenticateResponse(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(SaslAuthenticateResponse, '11ce4bd6c4a1e40c')

@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import write_strings
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 
 _read_hi = struct.Struct(">hi").unpack_from
 _write_h = struct.Struct(">h").pack
@@ -82,3 +83,6 @@ class SaslHandshakeResponse(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(SaslHandshakeResponse, 'f7d2c27894550467')

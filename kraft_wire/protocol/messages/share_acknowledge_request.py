@@ -13,6 +13,7 @@ from kraft_wire.protocol.fast_write import SIZES, array_writers, string_size, wr
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 from kraft_wire.protocol.varint import uvarint
 
@@ -457,3 +458,6 @@ class ShareAcknowledgeRequest(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(ShareAcknowledgeRequest, '8a3071f897a668c3')

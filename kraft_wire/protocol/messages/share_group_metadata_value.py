@@ -11,6 +11,7 @@ from kraft_wire.protocol.fast_write import write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_iqB = struct.Struct(">iqB").unpack_from
 _write_iqB = struct.Struct(">iqB").pack
@@ -80,3 +81,6 @@ class ShareGroupMetadataValue(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(ShareGroupMetadataValue, '26cc81f2e54ccfda')

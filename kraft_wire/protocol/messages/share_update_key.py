@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import as_uuid, refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.uuid import Uuid
 
 _read_16si = struct.Struct(">16si").unpack_from
@@ -91,3 +92,6 @@ class ShareUpdateKey(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(ShareUpdateKey, '1de67419ef558ae1')

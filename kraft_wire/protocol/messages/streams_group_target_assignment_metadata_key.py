@@ -10,6 +10,7 @@ from kraft_wire.protocol.fast_read import refuse
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field
+from kraft_wire.protocol.tier import use_compiled
 
 _read_h = struct.Struct(">h").unpack_from
 _write_h = struct.Struct(">h").pack
@@ -82,3 +83,6 @@ class StreamsGroupTargetAssignmentMetadataKey(Message, gc=False):
 
     def encode_into(self, out: list[bytes], version: int) -> None:
         out.append(self.encode(version))
+
+
+use_compiled(StreamsGroupTargetAssignmentMetadataKey, '841cbe9e61ef492a')

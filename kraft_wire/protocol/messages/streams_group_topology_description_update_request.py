@@ -15,6 +15,7 @@ from kraft_wire.protocol.fast_write import SIZES, string_size, write_compact_str
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 from kraft_wire.protocol.varint import uvarint
 
 _read_bB = struct.Struct(">bB").unpack_from
@@ -485,3 +486,6 @@ class StreamsGroupTopologyDescriptionUpdateRequest(Message, gc=False):
             pass
         del out[mark:]
         encode_message_carefully(self, out, version)
+
+
+use_compiled(StreamsGroupTopologyDescriptionUpdateRequest, 'aedac8d8b5c65198')

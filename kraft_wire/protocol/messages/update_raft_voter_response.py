@@ -13,6 +13,7 @@ from kraft_wire.protocol.fast_write import string_size, write_tags
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.schema import Field, Structure, UnknownTags
+from kraft_wire.protocol.tier import use_compiled
 
 _read_iB = struct.Struct(">iB").unpack_from
 _read_ihB = struct.Struct(">ihB").unpack_from
@@ -208,3 +209,6 @@ class UpdateRaftVoterResponse(Message, gc=False):
 
 
 _DEFAULT_CurrentLeader = CurrentLeader()
+
+
+use_compiled(UpdateRaftVoterResponse, '8dbfd593f46d5fc0')

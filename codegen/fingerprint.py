@@ -1,0 +1,31 @@
+"""What a codec depends on, in a few characters: by it compiled code knows that it is out of date."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from codegen.plan import FieldPlan, MessagePlan
+
+CHARACTERS = 16
+
+
+def fingerprint(plan: MessagePlan) -> str:
+    """The same for two plans only if their messages have the same classes and the same bytes."""
+    facts: list[object] = [plan.message.name, str(plan.message.versions), plan.flexible_from]
+    for struct in plan.structs:
+        facts += [struct.name, str(struct.versions), struct.can_be_flexible, len(struct.fields)]
+        facts += [_field(each) for each in struct.fields]
+    return sha256(repr(facts).encode()).hexdigest()[:CHARACTERS]
+
+
+def _field(field: FieldPlan) -> tuple[object, ...]:
+    versions = (str(field.present), str(field.nullable), str(field.tagged))
+    return (
+        field.name,
+        str(field.type),
+        *versions,
+        field.tag,
+        field.flexible_from,
+        field.ignorable,
+        field.default,
+    )

@@ -1,0 +1,74 @@
+"""Which codec a message has: the Python of its module, or the same compiled (package kraft_wire_compiled).
+
+That package is optional, and takes a message over only if it was made from the same plan, for the same
+interface. The environment variable KRAFT_WIRE_PURE, when it isn't empty, leaves every message its Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from warnings import warn
+
+from kraft_wire.protocol.message import Message
+
+INTERFACE: Final = 1
+"""What compiled code takes for granted besides the messages' plans: how Structure, Message and Uuid are made,
+what the methods of a message do, the limits. It grows by one whenever any of that changes."""
+
+PURE: Final = "pure"
+COMPILED: Final = "compiled"
+
+_taken_over: set[type[Message]] = set()
+_warned = False
+
+
+def _load() -> Any:
+    """The compiled package; None where it isn't installed, is switched off, or doesn't fit."""
+    try:
+        import kraft_wire_compiled
+    except ModuleNotFoundError as error:
+        if error.name != "kraft_wire_compiled":
+            raise
+        return None
+    if not kraft_wire_compiled.ENABLED:
+        return None
+    if kraft_wire_compiled.INTERFACE != INTERFACE:
+        _warn_once(f"is made for interface {kraft_wire_compiled.INTERFACE}, this is {INTERFACE}")
+        return None
+    return kraft_wire_compiled
+
+
+def use_compiled(cls: type[Message], fingerprint: str) -> None:
+    """Give a message its compiled codec, if there is one; ``fingerprint`` is that of its module's plan.
+
+    Called by every generated module, at its end.
+    """
+    package, _, module = cls.__module__.rpartition(".")
+    if _compiled is None or package not in _compiled.FINGERPRINTS:
+        return
+    if _compiled.FINGERPRINTS[package].get(module) != fingerprint:
+        _warn_once(f"was made from another {cls.NAME}")
+    elif _compiled.install(cls):
+        _taken_over.add(cls)
+    else:
+        _warn_once(f"does not know how this interpreter lays {cls.NAME} out")
+
+
+def tier_of(cls: type[Message]) -> str:
+    """PURE or COMPILED."""
+    return COMPILED if cls in _taken_over else PURE
+
+
+def tier() -> str:
+    """COMPILED where the compiled package is in use, for whatever messages it covers."""
+    return PURE if _compiled is None else COMPILED
+
+
+def _warn_once(reason: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warn(f"kraft_wire_compiled {reason}; Python does its work", RuntimeWarning, stacklevel=3)
+
+
+_compiled = _load()
