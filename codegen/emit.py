@@ -174,7 +174,7 @@ def unit_of(name: str, field: FieldPlan) -> str:
     """The unit that an integer field's name shows, if any."""
     if field.type.base not in ("int32", "int64"):
         return ""
-    if name.endswith(("Ms", "Timestamp", "TimeoutMs")):
+    if name.endswith(("Ms", "Millis", "Timestamp")):
         return "milliseconds"
     return "bytes" if name.endswith("Bytes") else ""
 

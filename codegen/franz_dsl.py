@@ -6,6 +6,7 @@ messages of that. ``schemas/franz/README.md`` describes the language.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -17,21 +18,19 @@ from codegen.model import Message
 
 ENUMS = "enums"
 """The file of a folder that is read first."""
-
-
-def load(folder: Path) -> list[Message]:
-    """The messages that a folder defines, by name. Raises SchemaError with file and line."""
-    paths = [path for path in folder.iterdir() if path.is_file() and is_definition(path)]
-    return sorted((message for _, message in read(paths)), key=lambda each: each.name)
+_FILE_NAME = re.compile(r"[a-z0-9_]+")
 
 
 def is_definition(path: Path) -> bool:
-    """Whether a file is one, by its name: as in franz-go, they have no suffix."""
-    return not path.suffix and not path.name.startswith(".") and path.name != "MANIFEST"
+    """Whether a file is one, by its name: as in franz-go, small letters and no suffix."""
+    return _FILE_NAME.fullmatch(path.name) is not None
 
 
 def read(paths: Iterable[Path]) -> Iterator[tuple[str, Message]]:
-    """The messages of several files, each with its file's name: ``enums`` first, then in the names' order."""
+    """The messages of several files, each with its file's name: ``enums`` first, then in the names' order.
+
+    Raises SchemaError, which names file and line.
+    """
     definitions = Definitions()
     for path in sorted(paths, key=lambda path: (path.name != ENUMS, path.name)):
         try:

@@ -63,7 +63,7 @@ def _blocks(text: str, file: str) -> Iterator[list[_Raw]]:
 def _raw(content: str, file: str, number: int) -> _Raw:
     line = Line(file, number, content.lstrip(" "))
     if content != content.rstrip() or "\t" in content:
-        raise line.error("tabs and spaces at the end of a line are not possible")
+        raise line.error("there is a tab, or a space at the end")
     depth, rest = divmod(len(content) - len(line.text), STEP)
     if rest:
         raise line.error(f"indented by {depth * STEP + rest} spaces; each level has {STEP}")
@@ -80,7 +80,12 @@ class _Block:
     def read(self) -> list[Line]:
         if all(raw.is_note for raw in self.raws):
             return []
-        return self._level(0)
+        first, *others = self._level(0)
+        for line in others:
+            # An enum's closing bracket is the one thing that stands right below a definition.
+            if line.text != ")":
+                raise line.error("a blank line is missing above this definition")
+        return [first, *others]
 
     def _level(self, depth: int) -> list[Line]:
         """The lines of one level, until a line that is indented less."""

@@ -13,7 +13,7 @@ from codegen.versions import OPEN_END, Versions
 WITHOUT_EQUIVALENT = ("varint", "varlong", "varint-string", "varint-bytes", "length-field-minus")
 """What records of record batches are made of; messages that Kafka's schemas describe hold nothing of it."""
 _PRIMITIVES = (*FIXED_SIZES, "string", "bytes", *WITHOUT_EQUIVALENT[:-1])
-_DEFAULTS = tuple(base for base in FIXED_SIZES if base != "uuid")
+_DEFAULTS = (*(base for base in FIXED_SIZES if base != "uuid"), "varint", "varlong")
 _NAME = "[A-Za-z][A-Za-z0-9]*"
 _ARRAY = re.compile(
     r"(?P<kind>nullable(?:-v(?P<since>\d+)\+)?|varint)?\[(?P<element>.*)\](?P<name>[A-Za-z0-9]*)"
