@@ -289,12 +289,14 @@ class _Encoder:
         self.close_run()
         if null:
             self.refuse_null(source, null)
-        helper = ARRAY_HELPERS.get(field.type.base)
-        if helper is not None:
-            self.pieces.append(f"{self.module.write_helper(f'write_{helper}')}({source})")
-            return
-        code = STRUCT_CODES[field.type.base]
-        self.pieces.append(f'{self.module.write_helper("write_numbers")}({source}, "{code}")')
+        base = field.type.base
+        if base in ARRAY_HELPERS:
+            piece = f"{self.module.write_helper(f'write_{ARRAY_HELPERS[base]}')}({source})"
+        else:
+            piece = f'{self.module.write_helper("write_numbers")}({source}, "{STRUCT_CODES[base]}")'
+        if null is not None:
+            piece = f"{self.module.write_helper('NULL_COUNT')} if {source} is None else {piece}"
+        self.pieces.append(piece)
 
     def struct_array(self, field: FieldPlan, source: str, null: str | None, *, compact: bool) -> None:
         values, size = self.measured(field, source, null, empty="[]", compact=compact)

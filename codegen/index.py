@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from codegen.code import INDENT
@@ -12,6 +13,7 @@ from codegen.plan import MessagePlan
 
 CLUSTER_METADATA_ARTIFACT = "kafka-metadata"
 """Its records live in __cluster_metadata; tiered storage has records of its own under the same ids."""
+_COORDINATOR_ARTIFACT = re.compile(r"kafka-(?P<name>\w+)-coordinator")
 
 
 def emit_index(plans: list[MessagePlan], artifacts: Mapping[str, str] | None, source: str) -> str:
@@ -44,6 +46,11 @@ def emit_index(plans: list[MessagePlan], artifacts: Mapping[str, str] | None, so
     lines += _table(
         "METADATA_RECORDS: Final[dict[int, str]]", "Records of __cluster_metadata by id.", _by_key(records)
     )
+    lines += _table(
+        "COORDINATOR_RECORDS: Final[dict[str, dict[int, tuple[str, str]]]]",
+        "Keys and values of __consumer_offsets and its like, by coordinator and record type.",
+        _coordinators(messages, artifacts or {}),
+    )
     listeners = [
         (each.api_key, each.listeners) for each in sorted(requests, key=lambda each: each.api_key or 0)
     ]
@@ -57,6 +64,27 @@ def emit_index(plans: list[MessagePlan], artifacts: Mapping[str, str] | None, so
         "",
     ]
     return "\n".join(lines)
+
+
+def _coordinators(
+    messages: Iterable[Message], artifacts: Mapping[str, str]
+) -> list[tuple[str, dict[int, tuple[str, str]]]]:
+    """Each coordinator, by its jar, with its records: their types begin at 0 in every one of them."""
+    families: dict[str, list[Message]] = {}
+    for each in messages:
+        match = _COORDINATOR_ARTIFACT.fullmatch(artifacts.get(each.name, ""))
+        if match is not None:
+            families.setdefault(match["name"], []).append(each)
+    return [(name, found) for name in sorted(families) if (found := _key_value_pairs(families[name]))]
+
+
+def _key_value_pairs(messages: list[Message]) -> dict[int, tuple[str, str]]:
+    keys = dict(_by_key(each for each in messages if each.kind == "coordinator-key"))
+    values = dict(_by_key(each for each in messages if each.kind == "coordinator-value"))
+    for record_type in sorted(keys.keys() ^ values.keys()):
+        name = keys.get(record_type) or values[record_type]
+        raise SchemaError(name, f"coordinator record {record_type} has a key or a value only")
+    return {record_type: (keys[record_type], values[record_type]) for record_type in keys}
 
 
 def _by_key(messages: Iterable[Message]) -> list[tuple[int, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from codegen.check import parse_integer
-from codegen.model import INTEGER_RANGES, NO_NOTES, Field, Message, Notes, Struct, Type
+from codegen.model import INTEGER_RANGES, Field, Message, Struct, Type
 from codegen.naming import json_name, snake_case
 from codegen.versions import Versions
 
@@ -41,7 +41,6 @@ class FieldPlan:
     ignorable: bool
     default: str
     """Python source of the default; "struct" for a new struct."""
-    notes: Notes = NO_NOTES
 
     @property
     def is_nullable(self) -> bool:
@@ -69,7 +68,6 @@ class StructPlan:
     versions: Versions
     fields: tuple[FieldPlan, ...]
     can_be_flexible: bool
-    notes: Notes = NO_NOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class MessagePlan:
 def plan(message: Message) -> MessagePlan:
     """Lay a checked message out."""
     planner = _Planner(message)
-    planner.add(Struct(message.name, message.versions, message.fields, message.notes), message.versions)
+    planner.add(Struct(message.name, message.versions, message.fields), message.versions)
     return MessagePlan(message, planner.flexible_from, tuple(planner.done.values()))
 
 
@@ -116,7 +114,7 @@ class _Planner:
             elif name:
                 self.add(Struct(name, field.versions, field.fields), versions)
         fields = tuple(self._field(field, versions) for field in struct.fields)
-        self.done[struct.name] = StructPlan(struct.name, versions, fields, self.can_be_flexible, struct.notes)
+        self.done[struct.name] = StructPlan(struct.name, versions, fields, self.can_be_flexible)
 
     def _field(self, field: Field, above: Versions) -> FieldPlan:
         present = above.intersect(field.versions)
@@ -135,7 +133,6 @@ class _Planner:
             flexible_from=flexible_from,
             ignorable=field.ignorable,
             default=_default_source(field),
-            notes=field.notes,
         )
 
 

@@ -18,6 +18,7 @@ from kraft_wire.protocol.varint import uvarint
 
 WriteArray = Callable[..., bytes]
 NULL_COUNT: Final = b"\xff\xff\xff\xff"
+"""An array that is null, with four bytes of count."""
 SIZES: Final = tuple(bytes((size,)) for size in range(128))
 """Sizes of one byte, ready made."""
 
@@ -40,10 +41,8 @@ def write_long_array(values: Sequence[Any], code: str) -> bytes:
     return uvarint(len(values) + 1) + struct.pack(f">{len(values)}{code}", *values)
 
 
-def write_numbers(values: Sequence[Any] | None, code: str) -> bytes:
-    """An array of numbers with four bytes of count; None where it may be null."""
-    if values is None:
-        return NULL_COUNT
+def write_numbers(values: Sequence[Any], code: str) -> bytes:
+    """An array of numbers with four bytes of count."""
     return struct.pack(f">i{len(values)}{code}", len(values), *values)
 
 
@@ -58,10 +57,8 @@ def write_compact_strings(values: Iterable[str]) -> bytes:
     return b"".join(out)
 
 
-def write_strings(values: Iterable[str] | None) -> bytes:
+def write_strings(values: Iterable[str]) -> bytes:
     """An array of strings with fixed sizes."""
-    if values is None:
-        return NULL_COUNT
     raws = [text.encode() for text in values]
     out = [struct.pack(">i", len(raws))]
     for raw in raws:
@@ -78,10 +75,8 @@ def write_compact_byte_strings(values: Iterable[bytes]) -> bytes:
     return b"".join(out)
 
 
-def write_byte_strings(values: Iterable[bytes] | None) -> bytes:
+def write_byte_strings(values: Iterable[bytes]) -> bytes:
     """An array of byte strings with fixed sizes."""
-    if values is None:
-        return NULL_COUNT
     raws = list(values)
     out = [struct.pack(">i", len(raws))]
     for raw in raws:
@@ -94,9 +89,9 @@ def write_compact_uuids(values: Sequence[Uuid]) -> bytes:
     return uvarint(len(values) + 1) + _join_uuids(values)
 
 
-def write_uuids(values: Sequence[Uuid] | None) -> bytes:
+def write_uuids(values: Sequence[Uuid]) -> bytes:
     """An array of ids with four bytes of count."""
-    return NULL_COUNT if values is None else struct.pack(">i", len(values)) + _join_uuids(values)
+    return struct.pack(">i", len(values)) + _join_uuids(values)
 
 
 def _join_uuids(values: Sequence[Uuid]) -> bytes:

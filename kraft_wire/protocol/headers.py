@@ -2,7 +2,8 @@
 
 Header versions (KIP-482): a request has header 2 from its first flexible version on, else 1; a response
 has header 1 from there on, else 0. ApiVersions responses always have header 0, so that a client can read
-the answer to a version that the server does not know.
+the answer to a version that the server does not know. The first ControlledShutdown request, which ended with
+Kafka 3, has header 0, the one without a client id.
 """
 
 from __future__ import annotations
@@ -16,20 +17,32 @@ from kraft_wire.protocol.messages.request_header import RequestHeader
 from kraft_wire.protocol.messages.response_header import ResponseHeader
 from kraft_wire.protocol.registry import request_class, response_class
 
+CONTROLLED_SHUTDOWN_KEY: Final = 7
 API_VERSIONS_KEY: Final = 18
 _KEY_AND_VERSION: Final = struct.Struct(">hh")
 
 
+def header_version(message: type[Message], version: int) -> int:
+    """The header's version for a request or response at this version, of whatever package of messages.
+
+    Raises ValueError for a message of another kind.
+    """
+    flexible = version >= message.FLEXIBLE_FROM
+    if message.KIND == "request":
+        return 0 if message.API_KEY == CONTROLLED_SHUTDOWN_KEY and version == 0 else 1 + flexible
+    if message.KIND == "response":
+        return 0 if message.API_KEY == API_VERSIONS_KEY else int(flexible)
+    raise ValueError(f"{message.NAME} is neither a request nor a response")
+
+
 def request_header_version(api_key: int, version: int) -> int:
     """The header's version for a request; raises KeyError for an unknown API."""
-    return 2 if version >= request_class(api_key).FLEXIBLE_FROM else 1
+    return header_version(request_class(api_key), version)
 
 
 def response_header_version(api_key: int, version: int) -> int:
     """The header's version for a response; raises KeyError for an unknown API."""
-    if api_key == API_VERSIONS_KEY:
-        return 0
-    return 1 if version >= response_class(api_key).FLEXIBLE_FROM else 0
+    return header_version(response_class(api_key), version)
 
 
 def decode_request_header(frame: bytes) -> tuple[RequestHeader, int]:

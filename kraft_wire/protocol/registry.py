@@ -8,6 +8,7 @@ from typing import Final
 
 from kraft_wire.protocol.message import Message
 from kraft_wire.protocol.messages import (
+    COORDINATOR_RECORDS,
     LISTENERS,
     METADATA_RECORDS,
     MODULES,
@@ -46,6 +47,16 @@ def response_class(api_key: int) -> type[Message]:
 def metadata_record_class(record_key: int) -> type[Message]:
     """A record of __cluster_metadata by its id; raises KeyError for an unknown one."""
     return message_class(METADATA_RECORDS[record_key])
+
+
+@cache
+def coordinator_record_classes(coordinator: str, record_type: int) -> tuple[type[Message], type[Message]]:
+    """The key and the value of a coordinator's record, by its type; raises KeyError for an unknown one.
+
+    ``coordinator`` is "group", "share" or "transaction".
+    """
+    key, value = COORDINATOR_RECORDS[coordinator][record_type]
+    return message_class(key), message_class(value)
 
 
 def api_name(api_key: int) -> str:

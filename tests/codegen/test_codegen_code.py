@@ -11,6 +11,8 @@ from random_messages import random_message
 from schema_samples import field, generated, message
 
 from codegen.emit import emit_module
+from codegen.errors import SchemaError
+from codegen.index import emit_index
 from codegen.kafka_json import parse
 from codegen.plan import plan
 from kraft_wire.protocol.errors import DecodeError, EncodeError, ProtocolError, UnsupportedVersion
@@ -245,6 +247,22 @@ class TestVersions:
         module = generated(message(fields=[field(type="[]Part", fields=part)]))
         value = module.SampleRequest([module.Part(2, 1), module.Part(1, 1), module.Part(2, 1)])
         assert module.SampleRequest.decode(value.encode(3), 3) == value
+
+
+class TestCoordinatorIndex:
+    @staticmethod
+    def index(*samples: dict[str, Any]) -> str:
+        plans = [plan(parse(json.dumps(each), "sample")) for each in samples]
+        return emit_index(plans, {each["name"]: "kafka-group-coordinator" for each in samples}, "samples")
+
+    def test_keys_and_values_are_paired(self) -> None:
+        key = message(name="PokeKey", type="coordinator-key", apiKey=3)
+        value = message(name="PokeValue", type="coordinator-value", apiKey=3)
+        assert "    'group': {3: ('PokeKey', 'PokeValue')},\n" in self.index(key, value)
+
+    def test_one_without_the_other_is_refused(self) -> None:
+        with pytest.raises(SchemaError, match="PokeKey: coordinator record 3 has a key or a value only"):
+            self.index(message(name="PokeKey", type="coordinator-key", apiKey=3))
 
 
 def test_documentation_says_what_the_schema_says() -> None:

@@ -1,4 +1,4 @@
-"""Headers, metadata records in their frames, and the registry."""
+"""Headers, metadata records in their frames, coordinators' records, and the registry."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import subprocess
 import sys
 
 import pytest
+from schema_samples import generated, message
 
-from kraft_wire.protocol.errors import DecodeError, UnsupportedVersion
+from kraft_wire.protocol.coordinator_record import (
+    decode_coordinator_record,
+    encode_coordinator_key,
+    encode_coordinator_value,
+)
+from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.headers import (
     decode_request_header,
     decode_response,
     encode_request,
     encode_response,
+    header_version,
 )
-from kraft_wire.protocol.messages import MODULES
+from kraft_wire.protocol.messages import COORDINATOR_RECORDS, MODULES
 from kraft_wire.protocol.messages.api_versions_request import ApiVersionsRequest
 from kraft_wire.protocol.messages.api_versions_response import ApiVersionsResponse
 from kraft_wire.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kraft_wire.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
+from kraft_wire.protocol.messages.offset_commit_key import OffsetCommitKey
+from kraft_wire.protocol.messages.offset_commit_value import OffsetCommitValue
 from kraft_wire.protocol.messages.request_header import RequestHeader
+from kraft_wire.protocol.messages.share_snapshot_key import ShareSnapshotKey
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.metadata_record import decode_metadata_record, encode_metadata_record
 from kraft_wire.protocol.registry import (
@@ -92,6 +102,45 @@ class TestHeaders:
         assert encode_response(18, 4, 9, body) == b"\0\0\0\x09" + body.encode(4)
 
 
+class TestHeaderVersions:
+    @pytest.mark.parametrize(("version", "request_header", "response_header"), [(1, 1, 0), (2, 2, 1)])
+    def test_the_first_flexible_version_changes_both(
+        self, version: int, request_header: int, response_header: int
+    ) -> None:
+        sample = message(name="PokeRequest", flexibleVersions="2+")
+        assert header_version(generated(sample).PokeRequest, version) == request_header
+        sample = message(name="PokeResponse", type="response", flexibleVersions="2+")
+        assert header_version(generated(sample).PokeResponse, version) == response_header
+
+    def test_a_message_that_is_never_flexible(self) -> None:
+        sample = message(name="PokeRequest", flexibleVersions="none")
+        assert header_version(generated(sample).PokeRequest, 3) == 1
+
+    def test_api_versions_responses_have_header_0_whatever_the_version(self) -> None:
+        versions = range(ApiVersionsResponse.MIN_VERSION, ApiVersionsResponse.MAX_VERSION + 1)
+        assert {header_version(ApiVersionsResponse, version) for version in versions} == {0}
+        assert header_version(ApiVersionsRequest, 3) == 2
+
+    def test_the_first_controlled_shutdown_of_kafka_3_has_header_0(self) -> None:
+        old = message(apiKey=7, name="ControlledShutdownRequest", validVersions="0-3", flexibleVersions="3+")
+        request = generated(old).ControlledShutdownRequest
+        assert [header_version(request, version) for version in range(4)] == [0, 1, 1, 2]
+        old = message(apiKey=7, name="ControlledShutdownResponse", type="response", flexibleVersions="3+")
+        response = generated(old).ControlledShutdownResponse
+        assert [header_version(response, version) for version in range(4)] == [0, 0, 0, 1]
+
+    def test_the_client_id_is_never_compact(self) -> None:
+        header = RequestHeader(18, 3, 1, "me")
+        assert header.encode(1) == bytes.fromhex("0012 0003 00000001 0002 6d65")
+        assert header.encode(2) == header.encode(1) + b"\0"
+        assert RequestHeader(18, 3, 1, None).encode(2)[8:] == b"\xff\xff\0"
+        assert RequestHeader.decode(header.encode(2), 2) == header
+
+    def test_other_messages_have_no_header(self) -> None:
+        with pytest.raises(ValueError, match="TopicRecord is neither a request nor a response"):
+            header_version(TopicRecord, 0)
+
+
 class TestMetadataRecords:
     RECORD = TopicRecord("a", Uuid.ONE)
 
@@ -123,6 +172,7 @@ class TestMetadataRecords:
             (b"\x01\x63\x00\x00", "type at offset 1: there is no record 99"),
             (b"\x01\x80\x80\x02\x00", "type at offset 1: 32768 is above 32767"),
             (b"\x01\xff\xff\xff\xff\xff", "type at offset 1: varint has no end within 5 bytes"),
+            (b"\x01\x02\x80\x80\x02", "version at offset 2: 32768 is above 32767"),
             (b"\x01\x02\x00\x02a", "TopicRecord.topic_id at offset 5: needs 16 bytes, 0 remain"),
         ],
     )
@@ -138,6 +188,77 @@ class TestMetadataRecords:
     def test_an_unknown_version(self) -> None:
         with pytest.raises(UnsupportedVersion, match="TopicRecord version 9"):
             decode_metadata_record(b"\x01\x02\x09" + b"\x02a" + bytes(17))
+
+
+class TestCoordinatorRecords:
+    KEY = OffsetCommitKey("g", "t", 2)
+    VALUE = OffsetCommitValue(7, metadata="m", commit_timestamp=9)
+
+    def test_a_key_follows_its_type(self) -> None:
+        raw = encode_coordinator_key(self.KEY)
+        assert raw == bytes.fromhex("0001 0001 67 0001 74 00000002")
+        assert decode_coordinator_record("group", raw, None) == (self.KEY, None, -1)
+
+    def test_a_value_follows_its_version(self) -> None:
+        raw = encode_coordinator_value(self.VALUE, 3)
+        assert raw == bytes.fromhex("0003 0000000000000007 ffffffff 0001 6d 0000000000000009")
+        key = encode_coordinator_key(self.KEY)
+        assert decode_coordinator_record("group", key, raw) == (self.KEY, self.VALUE, 3)
+
+    def test_a_tombstone_has_no_value(self) -> None:
+        assert encode_coordinator_value(None, 3) is None
+
+    def test_types_belong_to_a_coordinator(self) -> None:
+        key = ShareSnapshotKey("g", Uuid.ONE, 1)
+        raw = encode_coordinator_key(key)
+        assert raw[:2] == b"\0\0"
+        assert decode_coordinator_record("share", raw, None)[0] == key
+
+    def test_every_record(self) -> None:
+        assert {name: len(records) for name, records in COORDINATOR_RECORDS.items()} == {
+            "group": 22,
+            "share": 2,
+            "transaction": 1,
+        }
+        for coordinator, records in COORDINATOR_RECORDS.items():
+            for key_name, value_name in records.values():
+                key, value = message_class(key_name)(), message_class(value_name)()
+                for version in range(value.MIN_VERSION, value.MAX_VERSION + 1):
+                    raw = encode_coordinator_key(key), encode_coordinator_value(value, version)
+                    assert decode_coordinator_record(coordinator, *raw) == (key, value, version)
+
+    def test_bytes_behind_either_are_ignored(self) -> None:
+        key = encode_coordinator_key(self.KEY) + b"more"
+        value = (encode_coordinator_value(self.VALUE, 4) or b"") + b"more"
+        assert decode_coordinator_record("group", key, value) == (self.KEY, self.VALUE, 4)
+
+    @pytest.mark.parametrize(
+        ("key", "value", "problem"),
+        [
+            (b"\0", None, "CoordinatorRecord.type at offset 0: needs 2 bytes, 1 remain"),
+            (b"\0\x63", None, "CoordinatorRecord.type at offset 0: there is no group record 99"),
+            (b"\xff\xff", None, "CoordinatorRecord.type at offset 0: there is no group record -1"),
+            (b"\0\x02\0\x05g", None, "GroupMetadataKey.group at offset 4: needs 5 bytes, 1 remain"),
+            (b"\0\x02\0\x01g", b"", "CoordinatorRecord.value version at offset 0: needs 2 bytes, 0 remain"),
+            (b"\0\x02\0\x01g", b"\0\0", "GroupMetadataValue.protocol_type at offset 2: needs 2 bytes"),
+        ],
+    )
+    def test_malformed_records(self, key: bytes, value: bytes | None, problem: str) -> None:
+        with pytest.raises(DecodeError) as caught:
+            decode_coordinator_record("group", key, value)
+        assert str(caught.value).startswith(problem)
+
+    @pytest.mark.parametrize("version", [-1, 5])
+    def test_an_unknown_version_of_a_value(self, version: int) -> None:
+        raw = version.to_bytes(2, signed=True) + bytes(40)
+        with pytest.raises(UnsupportedVersion, match=f"OffsetCommitValue version {version}"):
+            decode_coordinator_record("group", encode_coordinator_key(self.KEY), raw)
+
+    def test_other_messages_are_no_coordinator_s(self) -> None:
+        with pytest.raises(EncodeError, match="OffsetCommitValue: is no coordinator's key"):
+            encode_coordinator_key(self.VALUE)
+        with pytest.raises(EncodeError, match="OffsetCommitKey: is no coordinator's value"):
+            encode_coordinator_value(self.KEY, 0)
 
 
 class TestRegistry:

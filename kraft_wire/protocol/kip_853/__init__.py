@@ -37,6 +37,10 @@ METADATA_RECORDS: Final[dict[int, str]] = {
 }
 """Records of __cluster_metadata by id."""
 
+COORDINATOR_RECORDS: Final[dict[str, dict[int, tuple[str, str]]]] = {
+}
+"""Keys and values of __consumer_offsets and its like, by coordinator and record type."""
+
 LISTENERS: Final[dict[int, tuple[str, ...]]] = {
     1: ('zkBroker', 'broker', 'controller'),
     52: ('controller',),

@@ -11,7 +11,7 @@ from kraft_wire.protocol.fast_read import (
     refuse,
 )
 from kraft_wire.protocol.fast_write import (
-    SIZES, string_size, write_compact_strings, write_strings, write_tags,
+    NULL_COUNT, SIZES, string_size, write_compact_strings, write_strings, write_tags,
 )
 from kraft_wire.protocol.fault import DECODE_FAULTS, ENCODE_FAULTS
 from kraft_wire.protocol.message import Message, decode_message_carefully, encode_message_carefully
@@ -233,7 +233,9 @@ class DescribeConfigsRequest(Message, gc=False):
                         refuse()
                     out += (
                         _write_bh(item_2.resource_type, resource_name_size_2), resource_name_raw_2,
-                        write_strings(item_2.configuration_keys),
+                        NULL_COUNT
+                        if item_2.configuration_keys is None
+                        else write_strings(item_2.configuration_keys),
                     )
                 if self.unknown_tagged_fields:
                     refuse()
@@ -252,7 +254,9 @@ class DescribeConfigsRequest(Message, gc=False):
                         refuse()
                     out += (
                         _write_bh(item_3.resource_type, resource_name_size_3), resource_name_raw_3,
-                        write_strings(item_3.configuration_keys),
+                        NULL_COUNT
+                        if item_3.configuration_keys is None
+                        else write_strings(item_3.configuration_keys),
                     )
                 if self.unknown_tagged_fields:
                     refuse()
