@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codegen.code import INDENT, Module
+from codegen.docstring import docstring
 from codegen.emit_decode import emit_decode
 from codegen.emit_encode import emit_encode
 from codegen.fingerprint import fingerprint
@@ -116,7 +117,7 @@ def _emit_class(plan: MessagePlan, struct: StructPlan) -> str:
     message = plan.message
     top = struct.name == message.name
     lines = [f"class {struct.name}({'Message' if top else 'Structure'}, gc=False):"]
-    body = [f'"""{_class_doc(plan, struct)}"""', ""]
+    body = [*docstring(_class_doc(plan, struct), struct.notes), ""]
     if top:
         body += [
             f"NAME: ClassVar[str] = {message.name!r}",
@@ -132,7 +133,7 @@ def _emit_class(plan: MessagePlan, struct: StructPlan) -> str:
     for field in struct.fields:
         body += [
             f"{field.name}: {field.annotation} = {_default(field)}",
-            f'"""{_field_doc(field, struct)}"""',
+            *docstring(_field_doc(field, struct), field.notes),
         ]
     if struct.can_be_flexible:
         body.append("unknown_tagged_fields: UnknownTags = ()")
@@ -173,7 +174,7 @@ def unit_of(name: str, field: FieldPlan) -> str:
     """The unit that an integer field's name shows, if any."""
     if field.type.base not in ("int32", "int64"):
         return ""
-    if name.endswith(("Ms", "Timestamp", "TimeoutMs")):
+    if name.endswith(("Ms", "Millis", "Timestamp")):
         return "milliseconds"
     return "bytes" if name.endswith("Bytes") else ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class SchemaError(Exception):
-    """A schema that breaks a rule of the language: where (``Message.Struct.field``) and which rules."""
+    """A schema that breaks a rule: where (``Message.Struct.field``, or ``file:line``), and which rules."""
 
     def __init__(self, where: str, problems: str | Sequence[str]) -> None:
         self.where = where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from codegen.versions import NONE, Versions
 
@@ -63,6 +63,25 @@ class Type:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorNote:
+    """An error code that a response may hold, and when, as far as its schema says."""
+
+    name: str
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a schema says to people: paragraphs, and errors. Kafka's JSON is imported without any."""
+
+    text: tuple[str, ...] = ()
+    errors: tuple[ErrorNote, ...] = ()
+
+
+NO_NOTES = Notes()
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field as its schema states it; ``default`` is the schema's text, None where it gives none."""
 
@@ -79,6 +98,7 @@ class Field:
     zero_copy: bool = False
     flexible: Versions | None = None
     fields: tuple[Field, ...] = ()
+    notes: Notes = field(default=NO_NOTES, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +108,7 @@ class Struct:
     name: str
     versions: Versions
     fields: tuple[Field, ...]
+    notes: Notes = field(default=NO_NOTES, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +125,7 @@ class Message:
     listeners: tuple[str, ...] = ()
     latest_version_unstable: bool = False
     deprecated: Versions = NONE
+    notes: Notes = field(default=NO_NOTES, compare=False)
 
     @property
     def flexible_versions(self) -> Versions:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from codegen.check import parse_integer
-from codegen.model import INTEGER_RANGES, Field, Message, Struct, Type
+from codegen.model import INTEGER_RANGES, NO_NOTES, Field, Message, Notes, Struct, Type
 from codegen.naming import json_name, snake_case
 from codegen.versions import Versions
 
@@ -41,6 +41,7 @@ class FieldPlan:
     ignorable: bool
     default: str
     """Python source of the default; "struct" for a new struct."""
+    notes: Notes = NO_NOTES
 
     @property
     def is_nullable(self) -> bool:
@@ -68,6 +69,7 @@ class StructPlan:
     versions: Versions
     fields: tuple[FieldPlan, ...]
     can_be_flexible: bool
+    notes: Notes = NO_NOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class MessagePlan:
 def plan(message: Message) -> MessagePlan:
     """Lay a checked message out."""
     planner = _Planner(message)
-    planner.add(Struct(message.name, message.versions, message.fields), message.versions)
+    planner.add(Struct(message.name, message.versions, message.fields, message.notes), message.versions)
     return MessagePlan(message, planner.flexible_from, tuple(planner.done.values()))
 
 
@@ -114,7 +116,7 @@ class _Planner:
             elif name:
                 self.add(Struct(name, field.versions, field.fields), versions)
         fields = tuple(self._field(field, versions) for field in struct.fields)
-        self.done[struct.name] = StructPlan(struct.name, versions, fields, self.can_be_flexible)
+        self.done[struct.name] = StructPlan(struct.name, versions, fields, self.can_be_flexible, struct.notes)
 
     def _field(self, field: Field, above: Versions) -> FieldPlan:
         present = above.intersect(field.versions)
@@ -133,6 +135,7 @@ class _Planner:
             flexible_from=flexible_from,
             ignorable=field.ignorable,
             default=_default_source(field),
+            notes=field.notes,
         )
 
 

@@ -5,10 +5,12 @@ To add a language, add its FrontEnd to FRONT_ENDS.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codegen import franz_dsl
 from codegen.check import check
 from codegen.errors import SchemaError
 from codegen.kafka_json import parse
@@ -70,4 +72,9 @@ def _text(path: Path) -> str:
 
 
 KAFKA_JSON = FrontEnd("Kafka's JSON", lambda path: path.suffix == ".json", _read_kafka_json)
-FRONT_ENDS: tuple[FrontEnd, ...] = (KAFKA_JSON,)
+FRANZ = FrontEnd(
+    "franz-go's definitions",
+    franz_dsl.is_definition,
+    lambda paths: itertools.starmap(Source, franz_dsl.read(paths)),
+)
+FRONT_ENDS: tuple[FrontEnd, ...] = (KAFKA_JSON, FRANZ)

@@ -10,6 +10,7 @@ from typing import Any
 from codegen.check import check
 from codegen.emit import emit_module
 from codegen.kafka_json import parse
+from codegen.model import Message
 from codegen.plan import plan
 
 
@@ -40,11 +41,16 @@ def checked(node: dict[str, Any]) -> None:
 
 
 def generated(node: dict[str, Any]) -> ModuleType:
-    """The module that a schema becomes, loaded under a name of its own."""
+    """The module that a schema becomes."""
     parsed = parse(json.dumps(node), "sample")
     check(parsed)
-    module = ModuleType(f"generated_{parsed.name}")
+    return module_of(parsed)
+
+
+def module_of(message: Message) -> ModuleType:
+    """The module that a checked message becomes, loaded under a name of its own."""
+    module = ModuleType(f"generated_{message.name}")
     # msgspec resolves annotations through sys.modules.
     sys.modules[module.__name__] = module
-    exec(emit_module(plan(parsed), "a sample"), module.__dict__)
+    exec(emit_module(plan(message), "a sample"), module.__dict__)
     return module
