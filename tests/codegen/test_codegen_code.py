@@ -15,7 +15,7 @@ from codegen.errors import SchemaError
 from codegen.index import emit_index
 from codegen.kafka_json import parse
 from codegen.plan import plan
-from kraft_wire.protocol.errors import DecodeError, EncodeError, ProtocolError, UnsupportedVersion
+from kraft_wire.protocol.errors import EncodeError, ProtocolError, UnsupportedVersion
 from kraft_wire.protocol.message import decode_message_carefully, encode_message_carefully
 from kraft_wire.protocol.uuid import Uuid
 
@@ -143,76 +143,7 @@ class TestDefaults:
         assert module.SampleRequest().first == []
 
 
-class TestTags:
-    def test_null_with_another_default_is_written(self) -> None:
-        node = tagged(type="string", nullableVersions="2+")
-        cls = generated(message(fields=[node])).SampleRequest
-        assert cls(None).encode(2) == b"\x01\x00\x01\x00"
-        assert cls.decode(b"\x01\x00\x01\x00", 2).first is None
-        assert cls("").encode(2) == b"\x00"
-
-    def test_an_empty_array_with_null_as_default_is_written(self) -> None:
-        node = field(
-            type="[]int8", tag=0, taggedVersions="2+", versions="2+", nullableVersions="2+", default="null"
-        )
-        cls = generated(message(fields=[node])).SampleRequest
-        assert cls(()).encode(2) == b"\x01\x00\x01\x01"
-        assert cls(None).encode(2) == b"\x00"
-
-    def test_nullable_structs_carry_a_byte_more(self) -> None:
-        node = tagged(type="Part", nullableVersions="2+", fields=[field(type="int8")])
-        module = generated(message(fields=[node]))
-        cls = module.SampleRequest
-        assert cls(module.Part(7)).encode(2) == b"\x01\x00\x03\x01\x07\x00"
-        assert cls(None).encode(2) == b"\x01\x00\x01\x00"
-        assert cls(module.Part()).encode(2) == b"\x00"
-        assert cls.decode(b"\x01\x00\x03\x05\x07\x00", 2) == cls(module.Part(7))
-        assert cls.decode(b"\x01\x00\x03\xff\xff\xff\xff\x0f", 2) == cls(None)
-
-    def test_not_a_number_is_never_the_default(self) -> None:
-        node = tagged(type="float64")
-        cls = generated(message(fields=[node])).SampleRequest
-        assert cls(float("nan")).encode(2)[:3] == b"\x01\x00\x08"
-        assert cls(-0.0).encode(2) == b"\x00"
-
-    def test_tags_are_written_in_their_order(self) -> None:
-        fields = [
-            tagged(name="B", type="int8", tag=1),
-            tagged(name="A", type="int8", tag=0),
-        ]
-        cls = generated(message(fields=fields)).SampleRequest
-        assert cls(b=1, a=2).encode(2) == b"\x02\x00\x01\x02\x01\x01\x01"
-
-    def test_a_field_that_becomes_tagged(self) -> None:
-        cls = generated(message(fields=[field(type="int8", tag=0, taggedVersions="3+")])).SampleRequest
-        assert [cls(5).encode(version) for version in range(4)] == [
-            b"\x05",
-            b"\x05",
-            b"\x05\x00",
-            b"\x01\x00\x01\x05",
-        ]
-        assert all(cls.decode(cls(5).encode(version), version) == cls(5) for version in range(4))
-
-    def test_a_tag_of_the_future(self) -> None:
-        node = tagged(type="int8", taggedVersions="9+", versions="9+")
-        cls = generated(message(fields=[node])).SampleRequest
-        with pytest.raises(DecodeError, match="tag 0 is not valid at version 3"):
-            cls.decode(b"\x01\x00\x01\x05", 3)
-
-
 class TestVersions:
-    def test_overrides_keep_the_old_style(self) -> None:
-        fields = [
-            field(name="Old", type="string", flexibleVersions="none"),
-            field(name="Late", type="string", flexibleVersions="3+"),
-        ]
-        cls = generated(message(fields=fields)).SampleRequest
-        assert cls("a", "b").encode(2) == b"\x00\x01a\x00\x01b\x00"
-        assert cls("a", "b").encode(3) == b"\x00\x01a\x02b\x00"
-        assert all(
-            cls.decode(cls("a", "b").encode(version), version) == cls("a", "b") for version in range(4)
-        )
-
     def test_fields_come_and_go(self) -> None:
         fields = [
             field(name="Early", type="int8", versions="0-1"),
@@ -226,27 +157,6 @@ class TestVersions:
             cls(early=1).encode(2)
         with pytest.raises(UnsupportedVersion, match=r"SampleRequest\.late version 2"):
             cls(late=1).encode(2)
-
-    def test_null_counts_as_a_value_where_it_is_not_the_default(self) -> None:
-        node = field(type="string", versions="1+", nullableVersions="1+")
-        cls = generated(message(fields=[node])).SampleRequest
-        with pytest.raises(UnsupportedVersion, match=r"SampleRequest\.first version 0"):
-            cls(None).encode(0)
-        assert cls("").encode(0) == b""
-
-    def test_a_message_without_versions_has_no_codec(self) -> None:
-        node = message(validVersions="none", flexibleVersions=None, fields=None)
-        cls = generated(node).SampleRequest
-        with pytest.raises(UnsupportedVersion, match="it has no version"):
-            cls.decode(b"", 0)
-        with pytest.raises(UnsupportedVersion, match="it has no version"):
-            cls().encode(0)
-
-    def test_order_and_duplicates_of_map_keys_are_kept(self) -> None:
-        part = [field(name="Key", type="int8", mapKey=True), field(name="Value", type="int8")]
-        module = generated(message(fields=[field(type="[]Part", fields=part)]))
-        value = module.SampleRequest([module.Part(2, 1), module.Part(1, 1), module.Part(2, 1)])
-        assert module.SampleRequest.decode(value.encode(3), 3) == value
 
 
 class TestCoordinatorIndex:

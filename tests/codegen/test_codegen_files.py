@@ -15,6 +15,7 @@ from codegen.emit import MARK
 from codegen.errors import ImportFailed
 from codegen.generate import load_schemas, render, write
 from codegen.importer import MANIFEST, import_schemas, jars_of
+from codegen.model import walk_fields
 from codegen.naming import json_name, snake_case
 from codegen.packages import NEWEST_KAFKA, SCHEMAS
 
@@ -155,6 +156,20 @@ class TestCommittedSchemas:
             "response": 95,
         }
         assert sum(counts.values()) == 286
+
+    def test_apis_4_to_7_have_no_versions_left(self) -> None:
+        gone = [each.message for each in load_schemas(COMMITTED) if each.message.versions.empty]
+        assert sorted(each.api_key or 0 for each in gone) == [4, 4, 5, 5, 6, 6, 7, 7]
+        assert all(each.flexible is None and not each.fields for each in gone)
+
+    def test_only_the_client_id_overrides_flexible_versions(self) -> None:
+        overrides = [
+            path
+            for each in load_schemas(COMMITTED)
+            for path, field in walk_fields(each.message.fields, each.message.name)
+            if field.flexible is not None
+        ]
+        assert overrides == ["RequestHeader.ClientId"]
 
     def test_they_hold_no_prose(self) -> None:
         for path in COMMITTED.glob("*.json"):
