@@ -113,7 +113,7 @@ def read_strings(data: bytes, pos: int, count: int) -> tuple[tuple[str, ...], in
     """So many strings with two bytes of length, and the position behind them."""
     found = []
     for _ in range(check_count(data, pos, count)):
-        end = pos + 2 + int.from_bytes(data[pos : pos + 2])
+        end = pos + 2 + int.from_bytes(data[pos : pos + 2], signed=True)
         if not pos + 2 <= end <= len(data):
             raise Fault
         found.append(data[pos + 2 : end].decode())

@@ -25,6 +25,7 @@ from kraft_wire.protocol.messages.metadata_request import MetadataRequest
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.register_broker_record import BrokerEndpoint, RegisterBrokerRecord
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kraft_wire.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
 from kraft_wire.protocol.messages.topic_record import TopicRecord
 from kraft_wire.protocol.uuid import Uuid
 
@@ -104,6 +105,10 @@ class TestStrings:
 
 
 class TestArrays:
+    def test_a_negative_size_in_an_array_of_strings_is_no_large_one(self) -> None:
+        raw = b"\0\0" + b"\0\0\0\x01" + b"\x80\0" + b"x" * 32768
+        assert refused(SaslHandshakeResponse, raw, 1) == ("mechanisms[0]", 8, "is null, and must not be")
+
     def test_null(self) -> None:
         assert MetadataRequest.decode(b"\x00\x01\x00\x00", 12).topics is None
         assert refused(CreateTopicsRequest, b"\x00" + bytes(6), 7)[0] == "topics"
