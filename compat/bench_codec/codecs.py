@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from importlib.metadata import version as installed_version
 from io import BytesIO
 from types import FunctionType
@@ -56,19 +55,13 @@ def _load_ours(message: str, version: int, data: bytes, compiled: bool) -> Loade
 
 
 def _load_kio(message: str, version: int, data: bytes) -> Loaded:
-    from kio.index import UnknownEntity, load_entity_module
     from kio.serial import entity_reader, entity_writer
-    from kio.static.constants import EntityType
 
-    name = _kio_name(message)
-    try:
-        if message.endswith("Response"):
-            module = load_entity_module(name, version, EntityType.response)
-        else:
-            module = load_entity_module(name, version, EntityType.request)
-    except UnknownEntity as unknown:
-        raise NoSuchMessage(message) from unknown
-    entity = getattr(module, message)
+    from compat.peers import kio_codec
+
+    if version not in kio_codec.versions(message):
+        raise NoSuchMessage(message)
+    entity = kio_codec.entity_class(message, version)
     read, write = entity_reader(entity), entity_writer(entity)
 
     def encode(message: Any) -> bytes:
@@ -80,18 +73,11 @@ def _load_kio(message: str, version: int, data: bytes) -> Loaded:
     return Loaded("read(data, 0)", "encode(message)", scope)
 
 
-def _kio_name(message: str) -> str:
-    """``BrokerHeartbeatRequest`` is found under ``broker_heartbeat``."""
-    api = message.removesuffix("Request").removesuffix("Response")
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in api).lstrip("_")
-
-
 def _load_kafka_python(message: str, version: int, data: bytes) -> Loaded:
-    for package in ("metadata", "consumer", "producer", "admin"):
-        found = getattr(importlib.import_module(f"kafka.protocol.{package}"), message, None)
-        if found is not None:
-            break
-    else:
+    from compat.peers import kafka_python_codec
+
+    if version not in kafka_python_codec.versions(message):
         raise NoSuchMessage(message)
-    scope = {"Message": found, "data": data, "message": found.decode(data, version=version)}
+    cls = kafka_python_codec.message_class(message)
+    scope = {"Message": cls, "data": data, "message": cls.decode(data, version=version)}
     return Loaded(f"Message.decode(data, version={version})", "message.encode()", scope)

@@ -29,8 +29,8 @@ class Effort(msgspec.Struct, frozen=True):
     imports: int
 
 
-FULL = Effort(rounds=31, round_s=0.02, java_warm_up_s=2.0, imports=7)
-QUICK = Effort(rounds=9, round_s=0.005, java_warm_up_s=1.0, imports=3)
+FULL = Effort(rounds=61, round_s=0.01, java_warm_up_s=2.0, imports=7)
+QUICK = Effort(rounds=21, round_s=0.003, java_warm_up_s=1.0, imports=3)
 
 
 class Timing(msgspec.Struct, frozen=True):

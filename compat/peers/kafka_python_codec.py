@@ -1,0 +1,109 @@
+"""kafka-python: one class a message, that works from Kafka's own schemas at run time.
+
+Import kafka-python from here: as of 3.0.12 it loads its schemas by functions of ``importlib.resources`` that
+Python 3.11 and 3.12 call deprecated.
+"""
+
+from __future__ import annotations
+
+import importlib
+import uuid
+import warnings
+from functools import cache
+from typing import Any
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", r"(open|read)_text is deprecated", DeprecationWarning)
+    import kafka
+    import kafka.admin
+    from kafka.protocol.api_message import ApiMessage
+
+    PACKAGES = [
+        importlib.import_module(f"kafka.protocol.{name}")
+        for name in ("admin", "consumer", "metadata", "producer", "sasl")
+    ]
+
+__all__ = ["kafka"]
+
+NO_OPERATIONS = -(2**31)
+"""Kafka's "authorized operations" where none were asked for; kafka-python makes a set of them, or None."""
+
+
+@cache
+def message_class(message: str) -> Any:
+    """kafka-python's class by the schema's name; raises KeyError where it has none."""
+    return messages()[message]
+
+
+@cache
+def messages() -> dict[str, Any]:
+    """Every request and response that kafka-python has."""
+    return {
+        name: found
+        for package in PACKAGES
+        for name, found in vars(package).items()
+        if isinstance(found, type) and issubclass(found, ApiMessage) and found is not ApiMessage
+    }
+
+
+def versions(message: str) -> range:
+    """The versions of a message; none where kafka-python lacks it."""
+    if message not in messages():
+        return range(0)
+    cls = message_class(message)
+    return range(cls.min_version, cls.max_version + 1)
+
+
+def decode(message: str, version: int, data: bytes) -> Any:
+    """kafka-python's object. It doesn't say how much it read."""
+    return message_class(message).decode(data, version=version)
+
+
+def encode(decoded: Any) -> bytes:
+    """An object that was decoded lacks the header that some of its own functions look for."""
+    decoded._header = None
+    return bytes(decoded.encode())
+
+
+def encode_request(request: Any, correlation_id: int, client_id: str) -> bytes:
+    """A request with its header; its version is the request's own."""
+    request.with_header(correlation_id=correlation_id, client_id=client_id)
+    return bytes(request.encode(header=True))
+
+
+def decode_response(message: str, version: int, payload: bytes) -> tuple[int, Any]:
+    """The correlation id, and kafka-python's object."""
+    decoded = message_class(message).decode(payload, version=version, header=True)
+    return decoded.header.correlation_id, decoded
+
+
+def plain(container: Any) -> list[Any]:
+    """The object as ``compat.peers.values.plain`` would have it."""
+    return [
+        _field(field, getattr(container, field.name), container.version)
+        for field in container._struct._fields
+        if field.for_version_q(container.version)
+    ]
+
+
+def _field(field: Any, value: Any, version: int) -> Any:
+    if field.type_str == "bitfield":
+        return NO_OPERATIONS if value is None else _signed(sum(1 << bit for bit in value))
+    if value is None and not field.nullable_for_version_q(version):
+        # A tagged structure or id that wasn't sent is None here, where Kafka says that it has its default.
+        if field.is_struct():
+            return [inner.default for inner in field._fields if inner.for_version_q(version)]
+        return uuid.UUID(int=0).bytes
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_struct"):
+        return plain(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(element) for element in value]
+    return value.bytes if isinstance(value, uuid.UUID) else value
+
+
+def _signed(bits: int) -> int:
+    return bits - 2**32 if bits & 2**31 else bits
