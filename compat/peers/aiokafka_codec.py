@@ -12,6 +12,7 @@ from typing import Any
 import aiokafka.protocol
 from aiokafka.protocol.api import RequestStruct, Response
 
+from compat.peers.values import flat
 from kraft_wire.protocol.registry import request_class, response_class
 
 # Its clients never send these: what is flexible in Kafka and not here, and a leader epoch of eight bytes.
@@ -35,6 +36,13 @@ def messages() -> dict[tuple[str, int], Any]:
     return found
 
 
+def versions(message: str) -> list[int]:
+    """The versions of a message that aiokafka has right."""
+    return [
+        version for name, version in sorted(messages()) if name == message and (name, version) not in WRONG
+    ]
+
+
 def decode(message: str, version: int, data: bytes) -> Any:
     """aiokafka's object; raises ValueError where it leaves bytes unread, and what aiokafka raises."""
     stream = BytesIO(data)
@@ -49,18 +57,23 @@ def encode(decoded: Any) -> bytes:
     return encoded
 
 
+def encode_request(request: Any, correlation_id: int, client_id: str) -> bytes:
+    """A request with the header that aiokafka gives it."""
+    header: bytes = request.build_request_header(correlation_id, client_id).encode()
+    return header + encode(request)
+
+
+def decode_response(message: str, version: int, payload: bytes) -> tuple[int, Any]:
+    """The correlation id, and aiokafka's object; the request says which header it has."""
+    stream = BytesIO(payload)
+    request = messages()[message.replace("Response", "Request"), version]
+    header = request.parse_response_header(request, stream)
+    return header.correlation_id, decode(message, version, stream.read())
+
+
 def leaves(decoded: Any) -> list[Any]:
     """The object's values, without its structure: it groups fields in its own way."""
-    return [leaf for name in decoded.SCHEMA.names for leaf in flat(getattr(decoded, name))]
-
-
-def flat(value: Any) -> Iterator[Any]:
-    """What is in nested lists and tuples; nothing for the tagged fields, which are a dict."""
-    if isinstance(value, (list, tuple)):
-        for element in value:
-            yield from flat(element)
-    elif not isinstance(value, dict):
-        yield value
+    return list(flat([getattr(decoded, name) for name in decoded.SCHEMA.names]))
 
 
 def _subclasses(cls: type[Any]) -> Iterator[Any]:

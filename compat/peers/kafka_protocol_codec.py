@@ -1,19 +1,18 @@
 """kafka-protocol 0.1 (``import kafkaprotocol``): ApiVersions and Metadata as they were in 2021.
 
-What it gets wrong: it can't write an id (its format has sixteen numbers for one value), and of one it reads
-the first byte only; a null that is compact it writes as a length of five bytes, and reads as the rest of the
-message.
+It needs mending before it can read a flexible Metadata answer: see ``mended``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from typing import Any
+from unittest.mock import patch
 
 import kafkaprotocol
-
-from kraft_wire.protocol.schema import Structure
+from kafkaprotocol import ktypes
 
 CLASSES = {
     "ApiVersionsRequest": kafkaprotocol.ApiVersionsRequest,
@@ -21,15 +20,37 @@ CLASSES = {
     "MetadataRequest": kafkaprotocol.MetadataRequest,
     "MetadataResponse": kafkaprotocol.MetadataResponse,
 }
+ID_BYTES = 16
 
 
 def versions(message: str) -> range:
-    """The versions of one of the four messages."""
-    return range(len(CLASSES[message]))
+    """The versions of a message; none where it lacks it."""
+    return range(len(CLASSES.get(message, ())))
 
 
 def message_class(message: str, version: int) -> Any:
     return CLASSES[message][version]
+
+
+@contextmanager
+def mended() -> Iterator[None]:
+    """What it gets wrong, put right for a while.
+
+    An id: its format has sixteen numbers for one value, so that it can't write any and reads the first byte.
+    A null that is compact: it writes a length of five bytes, reads a string as all the rest of the message,
+    and an array as an empty one.
+    """
+    with ExitStack() as stack:
+        for owner, name, replacement in (
+            (ktypes.UUID, "pack", classmethod(lambda cls, value: value)),
+            (ktypes.UUID, "unpack", classmethod(lambda cls, stream: stream.read(ID_BYTES))),
+            (ktypes.COMPACT_NULLABLE_BYTES, "pack", classmethod(_pack_compact_bytes)),
+            (ktypes.COMPACT_NULLABLE_BYTES, "unpack", classmethod(_unpack_compact_bytes)),
+            (ktypes.COMPACT_ARRAY, "pack", _pack_compact_array),
+            (ktypes.COMPACT_ARRAY, "unpack", _unpack_compact_array),
+        ):
+            stack.enter_context(patch.object(owner, name, replacement))
+        yield
 
 
 def decode(message: str, version: int, data: bytes) -> Any:
@@ -48,40 +69,49 @@ def encode(decoded: Any) -> bytes:
 
 def encode_request(message: str, version: int, request: Any, correlation_id: int, client_id: str) -> bytes:
     """A request with its header; a frame's size is the caller's to add."""
-    header_class = (
-        kafkaprotocol.RequestHeader2
-        if message_class(message, version).FLEXIBLE
-        else kafkaprotocol.RequestHeader1
-    )
+    is_flexible = message_class(message, version).FLEXIBLE
     api_key = next(key for key, classes in kafkaprotocol.requests.items() if classes is CLASSES[message])
-    header = header_class(api_key, version, correlation_id, client_id, {})
-    return encode(header) + encode(request)
+    header_class = kafkaprotocol.RequestHeader2 if is_flexible else kafkaprotocol.RequestHeader1
+    return encode(header_class(api_key, version, correlation_id, client_id, {})) + encode(request)
 
 
-def restrict(structure: Structure, version: int) -> None:
-    """Take out what it gets wrong: what has an id, and compact nulls."""
-    for field in structure.FIELDS:
-        value = getattr(structure, field.name)
-        if not field.is_present(version):
-            continue
-        if field.struct is not None and any(
-            inner.kind == "uuid" and inner.is_present(version) for inner in field.struct.FIELDS
-        ):
-            setattr(structure, field.name, [])
-        elif value is None and version >= structure.FLEXIBLE_FROM:
-            setattr(structure, field.name, [] if field.array else "")
-        elif field.struct is not None:
-            for element in value or ():
-                restrict(element, version)
+def decode_response(message: str, version: int, payload: bytes) -> tuple[int, Any]:
+    """The correlation id, and its object."""
+    is_flexible = message_class(message, version).FLEXIBLE and message != "ApiVersionsResponse"
+    stream = BytesIO(payload)
+    header = (kafkaprotocol.ResponseHeader1 if is_flexible else kafkaprotocol.ResponseHeader0).unpack(stream)
+    return header.correlation_id, decode(message, version, stream.read())
 
 
 def leaves(decoded: Any) -> Iterator[Any]:
     """The object's values, without its structure; nothing for the tagged fields, which are dicts."""
     if hasattr(decoded, "_fields"):
-        for name, _ in decoded._fields:
-            yield from leaves(getattr(decoded, name))
+        for name, kind in decoded._fields:
+            value = getattr(decoded, name)
+            is_text = kind is not ktypes.UUID and isinstance(value, bytes)
+            yield from leaves(value.decode() if is_text else value)  # it reads "" as bytes
     elif isinstance(decoded, list):
         for element in decoded:
             yield from leaves(element)
     elif not isinstance(decoded, dict):
-        yield decoded or "" if isinstance(decoded, bytes) else decoded  # it reads "" as bytes
+        yield decoded
+
+
+def _pack_compact_bytes(cls: Any, value: bytes | None) -> bytes:
+    packed: bytes = ktypes.VARINT.pack(0 if value is None else len(value) + 1)
+    return packed + (value or b"")
+
+
+def _unpack_compact_bytes(cls: Any, stream: BytesIO) -> bytes | None:
+    size = ktypes.VARINT.unpack(stream)
+    return stream.read(size - 1) if size else None
+
+
+def _pack_compact_array(array: Any, items: list[Any] | None) -> bytes:
+    packed: bytes = ktypes.VARINT.pack(0 if items is None else len(items) + 1)
+    return packed + b"".join(array._item.pack(item) for item in items or ())
+
+
+def _unpack_compact_array(array: Any, stream: BytesIO) -> list[Any] | None:
+    size = ktypes.VARINT.unpack(stream)
+    return [array._item.unpack(stream) for _ in range(size - 1)] if size else None

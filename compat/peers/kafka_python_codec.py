@@ -17,6 +17,8 @@ with warnings.catch_warnings():
     import kafka
     import kafka.admin
     from kafka.protocol.api_message import ApiMessage
+    from kafka.protocol.data_container import DataContainer
+    from kafka.protocol.schemas import StructField
 
     PACKAGES = [
         importlib.import_module(f"kafka.protocol.{name}")
@@ -107,3 +109,11 @@ def _plain(value: Any) -> Any:
 
 def _signed(bits: int) -> int:
     return bits - 2**32 if bits & 2**31 else bits
+
+
+def encode_structure(fields: list[dict[str, Any]], **values: Any) -> bytes:
+    """A flexible structure of these fields, in the schema's form, as kafka-python writes it."""
+    schema = {"name": "Structure", "validVersions": "0", "flexibleVersions": "0+", "fields": fields}
+    structure = StructField({**schema, "type": "data"})
+    container = type("Structure", (DataContainer,), {"_struct": structure})
+    return bytes(structure.encode(container(version=0, **values), version=0, compact=True, tagged=True))

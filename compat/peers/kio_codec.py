@@ -28,9 +28,14 @@ def versions(message: str) -> tuple[int, ...]:
 @cache
 def entity_class(message: str, version: int) -> type[Any]:
     """kio's class; raises KeyError where it has none."""
-    name, kind = _paths()[message, version]
-    found: type[Any] = getattr(load_entity_module(name, version, kind), message)
+    found: type[Any] = getattr(module(message, version), message)
     return found
+
+
+def module(message: str, version: int) -> Any:
+    """kio's module, which has the structures inside the message as well."""
+    name, kind = _paths()[message, version]
+    return load_entity_module(name, version, kind)
 
 
 def messages() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from kraft_wire.protocol.schema import Field, Structure
@@ -23,6 +24,15 @@ def plain(structure: Structure, version: int, *, tagged: bool = True) -> list[An
         _plain(getattr(structure, field.name), version, tagged)
         for field in present_fields(type(structure), version, tagged=tagged)
     ]
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """What is in nested lists and tuples; nothing for a dict, which tagged fields are to some peers."""
+    if isinstance(value, (list, tuple)):
+        for element in value:
+            yield from flat(element)
+    elif not isinstance(value, dict):
+        yield value
 
 
 def _plain(value: Any, version: int, tagged: bool) -> Any:

@@ -1,0 +1,166 @@
+"""Every API that our controller serves, asked and its answer read by the codecs of other clients.
+
+Each version that a peer has goes over a socket: the peer writes the request and its header, and reads in the
+answer what our codec reads in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from compat.bench.pretend_broker import PretendBroker
+from compat.conftest import make_workspace
+from compat.harness.cluster import CONTROLLER_ID, random_cluster_id
+from compat.harness.nodes import OurController
+from compat.harness.wire import WireClient
+from compat.peers.peer import PEERS, Peer
+from compat.peers.values import flat, plain
+from kraft_wire.controller.apis import APIS, Api
+from kraft_wire.protocol.framing import frame
+from kraft_wire.protocol.headers import decode_response
+from kraft_wire.protocol.message import Message
+from kraft_wire.protocol.messages import (
+    alter_partition_request,
+    api_versions_request,
+    create_partitions_request,
+    create_topics_request,
+    delete_topics_request,
+    describe_cluster_request,
+    describe_configs_request,
+    describe_quorum_request,
+    elect_leaders_request,
+    fetch_request,
+    incremental_alter_configs_request,
+    list_offsets_request,
+    metadata_request,
+)
+from kraft_wire.protocol.registry import request_class, response_class
+from kraft_wire.protocol.uuid import Uuid
+
+LOG = "__cluster_metadata"
+ABSENT = "absent"
+BROKER = 4
+CONTROLLERS = 2
+LATEST = -1
+BY_ID = 13
+BY_STRUCTURE = 6
+
+
+def _fetch(version: int) -> Message:
+    partition = fetch_request.FetchPartition(partition=0, fetch_offset=3, partition_max_bytes=1 << 20)
+    topic = fetch_request.FetchTopic(partitions=[partition])
+    if version < BY_ID:
+        topic.topic = LOG
+    else:
+        topic.topic_id = Uuid.ONE
+    return fetch_request.FetchRequest(max_wait_ms=0, topics=[topic])
+
+
+def _delete_topics(version: int) -> Message:
+    if version < BY_STRUCTURE:
+        return delete_topics_request.DeleteTopicsRequest(topic_names=(ABSENT,))
+    return delete_topics_request.DeleteTopicsRequest(topics=[delete_topics_request.DeleteTopicState(ABSENT)])
+
+
+def _describe_cluster(version: int) -> Message:
+    return describe_cluster_request.DescribeClusterRequest(endpoint_type=CONTROLLERS if version else 1)
+
+
+def _list_offsets(version: int) -> Message:
+    partition = list_offsets_request.ListOffsetsPartition(0, timestamp=LATEST)
+    return list_offsets_request.ListOffsetsRequest(
+        topics=[list_offsets_request.ListOffsetsTopic(LOG, [partition])]
+    )
+
+
+# Requests that are worth an answer, by version; any other API is asked with every field at its default.
+REQUESTS: dict[str, Callable[[int], Message]] = {
+    "AlterPartition": lambda version: alter_partition_request.AlterPartitionRequest(broker_id=1),
+    "ApiVersions": lambda version: api_versions_request.ApiVersionsRequest("peer", "1"),
+    "CreatePartitions": lambda version: create_partitions_request.CreatePartitionsRequest(
+        topics=[create_partitions_request.CreatePartitionsTopic(ABSENT, 3, None)], validate_only=True
+    ),
+    "CreateTopics": lambda version: create_topics_request.CreateTopicsRequest(
+        topics=[
+            create_topics_request.CreatableTopic(
+                "new",
+                num_partitions=2,
+                replication_factor=1,
+                configs=[create_topics_request.CreatableTopicConfig("retention.ms", "1")],
+            )
+        ],
+        validate_only=True,
+    ),
+    "DeleteTopics": _delete_topics,
+    "DescribeCluster": _describe_cluster,
+    "DescribeConfigs": lambda version: describe_configs_request.DescribeConfigsRequest(
+        resources=[describe_configs_request.DescribeConfigsResource(BROKER, "", None)]
+    ),
+    "DescribeQuorum": lambda version: describe_quorum_request.DescribeQuorumRequest(
+        topics=[describe_quorum_request.TopicData(LOG, [describe_quorum_request.PartitionData(0)])]
+    ),
+    "ElectLeaders": lambda version: elect_leaders_request.ElectLeadersRequest(
+        topic_partitions=[elect_leaders_request.TopicPartitions(ABSENT, (0, 1))]
+    ),
+    "Fetch": _fetch,
+    "IncrementalAlterConfigs": lambda version: (
+        incremental_alter_configs_request.IncrementalAlterConfigsRequest(
+            resources=[
+                incremental_alter_configs_request.AlterConfigsResource(
+                    BROKER,
+                    "",
+                    [incremental_alter_configs_request.AlterableConfig("background.threads", 0, "2")],
+                )
+            ],
+            validate_only=True,
+        )
+    ),
+    "ListOffsets": _list_offsets,
+    "Metadata": lambda version: metadata_request.MetadataRequest(
+        topics=[metadata_request.MetadataRequestTopic(name=LOG)]
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurController]:
+    for workspace in make_workspace(tmp_path_factory.mktemp("peers")):
+        controller = OurController(workspace, CONTROLLER_ID)
+        cluster_id = random_cluster_id()
+        controller.format(cluster_id, "--standalone")
+        controller.start()
+        controller.wait_until_ready()
+        broker = PretendBroker(1, cluster_id, controller.port)
+        yield controller
+        broker.close()
+
+
+def _served() -> list[tuple[Peer, Api]]:
+    """Every peer with every API of ours of which it has a version."""
+    return [(peer, api) for peer in PEERS for api in APIS.values() if _shared(peer, api)]
+
+
+def _shared(peer: Peer, api: Api) -> list[int]:
+    return [version for version in peer.versions(request_class(api.key).NAME) if api.supports(version)]
+
+
+@pytest.mark.parametrize(("peer", "api"), _served(), ids=lambda value: value.name)
+def test_a_peers_request_is_answered_and_the_answer_read(
+    controller: OurController, peer: Peer, api: Api
+) -> None:
+    request, answered_by = request_class(api.key), response_class(api.key).NAME
+    with WireClient(controller.port) as client:
+        for version in _shared(peer, api):
+            asked = REQUESTS[api.name](version) if api.name in REQUESTS else request()
+            body = asked.encode(version)
+            client.send_bytes(frame(peer.request(request.NAME, version, body, version + 100)))
+            payload = client.receive_frame()
+
+            correlation_id, values = peer.answer(answered_by, version, payload)
+
+            assert correlation_id == version + 100
+            _, ours = decode_response(api.key, version, payload)
+            tagged = peer.name in ("kio", "kafka-python")
+            assert values == list(flat(plain(ours, version, tagged=tagged))), f"version {version}"
