@@ -47,7 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="a few seconds, rough figures, no imports")
     parser.add_argument("--codecs", nargs="+", choices=ALL_CODECS, default=ALL_CODECS, metavar="CODEC")
-    parser.add_argument("--compiled", type=Path, metavar="DIR", help="the folder of our compiled messages")
+    parser.add_argument(
+        "--compiled",
+        type=Path,
+        metavar="DIR",
+        help="a folder with kraft_wire_compiled, where it isn't installed",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="every figure")
     form.add_argument("--markdown", action="store_true", help="the tables of the README")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.metadata import version as installed_version
 from io import BytesIO
-from types import FunctionType
 from typing import Any
 
 import msgspec
@@ -46,10 +45,11 @@ def library_version(codec: str) -> str:
 
 def _load_ours(message: str, version: int, data: bytes, compiled: bool) -> Loaded:
     from kraft_wire.protocol.registry import message_class
+    from kraft_wire.protocol.tier import COMPILED, PURE, tier_of
 
     cls = message_class(message)
-    if isinstance(cls.decode.__func__, FunctionType) == compiled:  # type: ignore[attr-defined]
-        raise RuntimeError(f"{message} is {'not ' if compiled else ''}compiled")
+    if tier_of(cls) != (COMPILED if compiled else PURE):
+        raise RuntimeError(f"{message} is {tier_of(cls)}")
     scope = {"Message": cls, "data": data, "message": cls.decode(data, version)}
     return Loaded(f"Message.decode(data, {version})", f"message.encode({version})", scope)
 

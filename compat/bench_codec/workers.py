@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from compat.harness.jars import find_jars, java, tool_server_classes
 from compat.harness.paths import ROOT
 from compat.harness.processes import ProcessFailed, die_with_parent
 
+COMPILED_PACKAGE = "kraft_wire_compiled"
 JAVA = "Java"
 JAVA_KAFKA = "4.4.0"
 JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -45,16 +47,20 @@ def java_codec(classes: Path) -> Codec:
 
 
 def codecs(names: Sequence[str], classes: Path, compiled: Path | None) -> list[Codec]:
-    """The codecs of these names; ``compiled`` is where our compiled messages are, if anywhere."""
+    """The codecs of these names, Java's worker compiled into ``classes``.
+
+    ``compiled`` is a folder with our compiled messages; without it they are measured if they are installed.
+    """
     found = []
     for name in names:
         if name == JAVA:
             found.append(java_codec(classes))
-        elif name == OURS_COMPILED:
-            if compiled is not None:
-                found.append(python_codec(name, {"PYTHONPATH": str(compiled)}))
-        else:
-            found.append(python_codec(name, {}))
+        elif name != OURS_COMPILED:
+            found.append(python_codec(name, {"KRAFT_WIRE_PURE": "1"}))
+        elif compiled is not None:
+            found.append(python_codec(name, {"KRAFT_WIRE_PURE": "", "PYTHONPATH": str(compiled)}))
+        elif find_spec(COMPILED_PACKAGE) is not None:
+            found.append(python_codec(name, {"KRAFT_WIRE_PURE": ""}))
     return found
 
 

@@ -127,7 +127,7 @@ def test_kafka_python_starts_on_an_array_that_cannot_be_there() -> None:
     data = b"\x81\x01" + bytes(20)  # 128 topics in 20 bytes
     with pytest.raises((IndexError, struct.error)):
         kafka_python_codec.decode("CreateTopicsRequest", 7, data)
-    with pytest.raises(DecodeError, match="topics .*array of 128 elements in 20 remaining bytes"):
+    with pytest.raises(DecodeError, match=r"topics .*array of 128 elements in 20 remaining bytes"):
         CreateTopicsRequest.decode(data, 7)
 
 
