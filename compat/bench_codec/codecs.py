@@ -24,6 +24,9 @@ class Loaded(msgspec.Struct, frozen=True):
         return eval(statement, self.scope)
 
 
+WITHOUT_TEST_SUPPORT = "import sys; sys.modules['hypothesis'] = None"
+"""kio prepares itself for hypothesis wherever that is installed: its users' programs don't have it."""
+
 OURS_PURE = "kraft-wire"
 OURS_COMPILED = "kraft-wire-compiled"
 KIO = "kio"
@@ -55,6 +58,7 @@ def _load_ours(message: str, version: int, data: bytes, compiled: bool) -> Loade
 
 
 def _load_kio(message: str, version: int, data: bytes) -> Loaded:
+    exec(WITHOUT_TEST_SUPPORT)
     from kio.serial import entity_reader, entity_writer
 
     from compat.peers import kio_codec

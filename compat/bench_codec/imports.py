@@ -1,4 +1,4 @@
-"""What the packages cost before the first message: time and memory of their imports, in fresh processes."""
+"""What packages cost before the first message: processor time and memory of imports in fresh processes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 
 import msgspec
 
+from compat.bench_codec.codecs import WITHOUT_TEST_SUPPORT
 from compat.harness.paths import ROOT
 
 MIB = 2**20
@@ -19,9 +20,9 @@ import os, sys, time
 def resident():
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-before, began = resident(), time.perf_counter()
+before, began = resident(), time.process_time()
 exec(sys.argv[1])
-print(time.perf_counter() - began, resident() - before)
+print(time.process_time() - began, resident() - before)
 """
 
 _LAZILY = "import kraft_wire.protocol, kraft_wire.protocol.registry"
@@ -30,7 +31,8 @@ from kraft_wire.protocol.messages import MODULES
 from kraft_wire.protocol.registry import message_class
 for name in MODULES: message_class(name)
 """
-_ALL_OF_KIO = """
+_ALL_OF_KIO = f"""
+{WITHOUT_TEST_SUPPORT}
 import kio.serial
 from kio.index import load_entity_module
 from kio.schema.index import schema_name_map

@@ -1,7 +1,7 @@
 """``python -m compat.bench_codec.worker CODEC``: one Python codec in a process of its own, driven by lines.
 
     load MESSAGE VERSION HEX   -> "ready VERSION-OF-THE-LIBRARY", or "none" where the codec lacks the message
-    decode LOOPS, encode LOOPS -> the nanoseconds that so many calls took
+    decode LOOPS, encode LOOPS -> the nanoseconds of processor time that so many calls took
 
 Nothing else is imported than what the codec brings, and the garbage collector runs, as in its users'
 programs. compat/java/CodecSpeed.java speaks the same.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from time import process_time
 from timeit import Timer
 
 from compat.bench_codec.codecs import Loaded, NoSuchMessage, library_version, load
@@ -38,7 +39,8 @@ def main(codec: str) -> None:
 
 def _timer(loaded: Loaded, statement: str) -> Timer:
     """timeit turns the collector off; the setup turns it on again."""
-    return Timer(statement, "enable_gc()", globals={**loaded.scope, "enable_gc": gc.enable})
+    scope = {**loaded.scope, "enable_gc": gc.enable}
+    return Timer(statement, "enable_gc()", timer=process_time, globals=scope)
 
 
 def _check(loaded: Loaded, message: str) -> None:
