@@ -1,4 +1,4 @@
-"""``python -m codegen import | generate``: Kafka's message schemas, and the Python made of them."""
+"""``python -m codegen import | diff | generate``: Kafka's message schemas, and the Python made of them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from codegen.diff import compare
+from codegen.diff.report import as_json, as_text
 from codegen.errors import ImportFailed, SchemaError, TargetRefused
 from codegen.generate import differences, render, write
 from codegen.importer import import_schemas
 from codegen.packages import PACKAGES, SCHEMAS, Package
+from codegen.sources import read_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 1 for what failed or differs, 2 for wrong usage."""
+    """Run one command; returns the exit code.
+
+    0 is success, 1 what failed, differs or is incompatible, 2 wrong usage; and for diff what can't be read.
+    """
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "generate" and (options.source is None) != (options.into is None):
@@ -25,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(options))
     except (ImportFailed, SchemaError, TargetRefused) as error:
         print(f"codegen: {error}", file=sys.stderr)
-        return 1
+        return 2 if options.command == "diff" else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,7 +52,15 @@ def _parser() -> argparse.ArgumentParser:
         "--into", type=Path, metavar="DIR", help="the package's folder: new, empty or generated before"
     )
     generating.set_defaults(run=_generate)
-    for command in (importing, generating):
+    comparing = commands.add_parser("diff", help="say what changed, and whether Kafka's rules allow it")
+    for name in ("old", "new"):
+        comparing.add_argument(name, metavar=name.upper(), help="a folder of schemas, or an imported version")
+    comparing.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    comparing.add_argument(
+        "--wire", action="store_true", help="judge bytes alone: are they the same at every common version?"
+    )
+    comparing.set_defaults(run=_diff)
+    for command in (importing, generating, comparing):
         command.add_argument("--root", type=Path, default=ROOT, help="the project's root")
     return parser
 
@@ -64,6 +78,25 @@ def _generate(options: argparse.Namespace) -> int:
         packages = [Package(options.source.resolve(), options.into.resolve())]
     failed = [_generate_package(each, options.root.resolve(), options.check) for each in packages]
     return int(any(failed))
+
+
+def _diff(options: argparse.Namespace) -> int:
+    sides = [_schemas_called(name, options.root) for name in (options.old, options.new)]
+    old, new = ([each.message for each in read_schemas(folder)] for folder in sides)
+    diff = compare(old, new)
+    write_report = as_json if options.json else as_text
+    print(write_report(diff, options.old, options.new, wire_only=options.wire))
+    return int(not (diff.same_bytes if options.wire else diff.compatible))
+
+
+def _schemas_called(name: str, root: Path) -> Path:
+    """A folder by its path, or the imported schemas of a version of Kafka."""
+    for folder in (Path(name), root / SCHEMAS / name):
+        if folder.exists():
+            return folder
+    raise SchemaError(
+        name, f"neither a folder nor in {SCHEMAS}; `python -m codegen import --kafka` fetches it"
+    )
 
 
 def _generate_package(package: Package, root: Path, check: bool) -> bool:

@@ -134,12 +134,13 @@ class _Planner:
             tag=-1 if field.tag is None else field.tag,
             flexible_from=flexible_from,
             ignorable=field.ignorable,
-            default=_default_source(field),
+            default=default_source(field),
             notes=field.notes,
         )
 
 
-def _default_source(field: Field) -> str:
+def default_source(field: Field) -> str:
+    """The default as Python source, the same however a schema writes it; "struct" for a new struct."""
     text, base = field.default or "", field.type.base
     if base == "records" or (text == "null" and field.type.can_be_nullable):
         return "None"
