@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from compat.bench_codec import tiers
 from compat.bench_codec.imports import measure_imports
 from compat.bench_codec.machine import this_machine
 from compat.bench_codec.measure import FULL, QUICK, measure
@@ -62,14 +63,15 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(options: argparse.Namespace) -> Report:
     effort = QUICK if options.quick else FULL
     machine = this_machine()
+    compiled = tiers.compiled(options.compiled)
     with tempfile.TemporaryDirectory(prefix="kraft-wire-bench-codec-") as folder:
         measured = measure(
-            codecs(options.codecs, Path(folder), options.compiled),
+            codecs(options.codecs, Path(folder), compiled),
             _selected(options.messages),
             effort,
             lambda title: print(f"measuring {title} ...", file=sys.stderr, flush=True),
         )
-    imports = [] if options.quick or options.messages else measure_imports(effort.imports)
+    imports = [] if options.quick or options.messages else measure_imports(effort.imports, compiled)
     return Report(machine, measured, imports, effort)
 
 

@@ -6,9 +6,11 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 
 import msgspec
 
+from compat.bench_codec import tiers
 from compat.bench_codec.codecs import WITHOUT_TEST_SUPPORT
 from compat.harness.paths import ROOT
 
@@ -53,10 +55,12 @@ class Import(msgspec.Struct, frozen=True):
     code: str
     goal_s: float | None = None
     goal_bytes: int | None = None
+    environment: Mapping[str, str] = tiers.PURE
 
 
+LAZILY = Import("kraft_wire.protocol and its registry, messages loaded lazily", _LAZILY, 0.1, 10 * MIB)
 IMPORTS = (
-    Import("kraft_wire.protocol and its registry, messages loaded lazily", _LAZILY, 0.1, 10 * MIB),
+    LAZILY,
     Import("kraft_wire.protocol, all messages", _ALL_OF_OURS),
     Import("kio, its whole schema", _ALL_OF_KIO),
     Import("kafka-python, its whole protocol", _ALL_OF_KAFKA_PYTHON),
@@ -72,11 +76,19 @@ class ImportCost(msgspec.Struct, frozen=True):
     resident_bytes: int
 
 
-def measure_imports(rounds: int) -> list[ImportCost]:
-    """Each import in ``rounds`` processes, in turn; a run before them leaves the byte code in the caches."""
-    for imported in IMPORTS:
+def measure_imports(rounds: int, compiled: Mapping[str, str] | None) -> list[ImportCost]:
+    """Each import in ``rounds`` processes, in turn; a run before them leaves the byte code in the caches.
+
+    ``compiled`` is the environment in which our compiled messages are found, if there are any.
+    """
+    imports = list(IMPORTS)
+    if compiled is not None:
+        imports.append(
+            Import("kraft_wire.protocol, all messages, compiled", _ALL_OF_OURS, environment=compiled)
+        )
+    for imported in imports:
         _import_once(imported)
-    measured = [[_import_once(imported) for imported in IMPORTS] for _ in range(rounds)]
+    measured = [[_import_once(imported) for imported in imports] for _ in range(rounds)]
     return [
         ImportCost(
             imported,
@@ -84,12 +96,13 @@ def measure_imports(rounds: int) -> list[ImportCost]:
             statistics.median(seconds for seconds, _ in runs),
             round(statistics.median(resident for _, resident in runs)),
         )
-        for imported, runs in zip(IMPORTS, zip(*measured, strict=True), strict=True)
+        for imported, runs in zip(imports, zip(*measured, strict=True), strict=True)
     ]
 
 
 def _import_once(imported: Import) -> tuple[float, int]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {**os.environ, **imported.environment}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", _MEASURE, imported.code]
     answer = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True

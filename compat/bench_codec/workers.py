@@ -6,19 +6,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
+from compat.bench_codec import tiers
 from compat.bench_codec.codecs import KAFKA_PYTHON, KIO, OURS_COMPILED, OURS_PURE
 from compat.harness.jars import find_jars, java, tool_server_classes
 from compat.harness.paths import ROOT
 from compat.harness.processes import ProcessFailed, die_with_parent
 
-COMPILED_PACKAGE = "kraft_wire_compiled"
 JAVA = "Java"
 JAVA_KAFKA = "4.4.0"
 JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -46,21 +45,19 @@ def java_codec(classes: Path) -> Codec:
     return Codec(JAVA, (java(), *JAVA_OPTIONS, "-cp", f"{classes}:{class_path}", "CodecSpeed"), {})
 
 
-def codecs(names: Sequence[str], classes: Path, compiled: Path | None) -> list[Codec]:
-    """The codecs of these names, Java's worker compiled into ``classes``.
-
-    ``compiled`` is a folder with our compiled messages; without it they are measured if they are installed.
-    """
+def codecs(
+    names: Sequence[str], classes: Path, compiled_environment: Mapping[str, str] | None
+) -> list[Codec]:
+    """The codecs of these names, Java's worker compiled into ``classes``; ours compiled where it has an
+    environment."""
     found = []
     for name in names:
         if name == JAVA:
             found.append(java_codec(classes))
         elif name != OURS_COMPILED:
-            found.append(python_codec(name, {"KRAFT_WIRE_PURE": "1"}))
-        elif compiled is not None:
-            found.append(python_codec(name, {"KRAFT_WIRE_PURE": "", "PYTHONPATH": str(compiled)}))
-        elif find_spec(COMPILED_PACKAGE) is not None:
-            found.append(python_codec(name, {"KRAFT_WIRE_PURE": ""}))
+            found.append(python_codec(name, tiers.PURE))
+        elif compiled_environment is not None:
+            found.append(python_codec(name, compiled_environment))
     return found
 
 

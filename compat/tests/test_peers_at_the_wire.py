@@ -7,7 +7,9 @@ answer what our codec reads in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import kafkaprotocol
 import pytest
 
 from compat.bench.pretend_broker import PretendBroker
@@ -15,6 +17,7 @@ from compat.conftest import make_workspace
 from compat.harness.cluster import CONTROLLER_ID, random_cluster_id
 from compat.harness.nodes import OurController
 from compat.harness.wire import WireClient
+from compat.peers import kafka_protocol_codec
 from compat.peers.peer import PEERS, Peer
 from compat.peers.values import flat, plain
 from kraft_wire.controller.apis import APIS, Api
@@ -164,3 +167,39 @@ def test_a_peers_request_is_answered_and_the_answer_read(
             _, ours = decode_response(api.key, version, payload)
             tagged = peer.name in ("kio", "kafka-python")
             assert values == list(flat(plain(ours, version, tagged=tagged))), f"version {version}"
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_kafka_protocol_as_it_is_asks_for_versions(controller: OurController, version: int) -> None:
+    request = kafkaprotocol.ApiVersionsRequest[version]()
+    if version == 3:
+        request = kafkaprotocol.ApiVersionsRequest[version]("kafka-protocol", "0.1", {})
+    answer = _ask_as_it_is(controller, "ApiVersionsRequest", version, request)
+    assert answer.error_code == 0
+    assert [entry.api_key for entry in answer.api_keys] == list(APIS)
+
+
+@pytest.mark.parametrize("version", range(9))
+def test_kafka_protocol_as_it_is_asks_for_metadata(controller: OurController, version: int) -> None:
+    """Up to version 8: from 9 on it can't read a broker without a rack."""
+    asked = [{"name": LOG}]
+    request = kafkaprotocol.MetadataRequest[version](topics=asked, allow_auto_topic_creation=True)
+    if version >= 8:
+        request.include_cluster_authorized_operations = request.include_topic_authorized_operations = False
+    answer = _ask_as_it_is(controller, "MetadataRequest", version, request)
+    [broker] = answer.brokers
+    assert (broker.node_id, broker.port) == (CONTROLLER_ID, controller.port)
+    [topic] = answer.topics
+    assert (topic.error_code, topic.name) == (0, LOG)
+    assert [partition.leader_id for partition in topic.partitions] == [CONTROLLER_ID]
+
+
+def _ask_as_it_is(controller: OurController, message: str, version: int, request: Any) -> Any:
+    """By its own functions; it reads frames, and leaves writing them to others."""
+    with WireClient(controller.port) as client:
+        client.send_bytes(frame(kafka_protocol_codec.encode_request(message, version, request, 7, "old")))
+        framed = frame(client.receive_frame())
+    api_key = {"ApiVersionsRequest": 18, "MetadataRequest": 3}[message]
+    header, answer = kafkaprotocol.read_network_response(api_key, version, framed)
+    assert header.correlation_id == 7
+    return answer
