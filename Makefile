@@ -15,12 +15,16 @@ KAFKA := .kafka
 KAFKA_SERVERS := 4.4.0 4.3.1 4.0.2
 # The newest version whose command-line tools are published; they work against every server.
 KAFKA_TOOLS := 4.3.1
+# Whose messages the codec is judged by, beside those of the servers; nothing of it is run.
+KAFKA_SCHEMAS := 3.9.2
 KAFKA_POM := compat/kafka/pom.xml
-KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete)
+KAFKA_STAMPS := $(KAFKA_SERVERS:%=$(KAFKA)/%/.complete) $(KAFKA_SCHEMAS:%=$(KAFKA)/%/.complete)
 TOOL_SERVER_STAMP := $(KAFKA)/tool-server/.complete
+CODEC_JUDGE_STAMP := $(KAFKA)/codec-judge/.complete
 
 MVN := mvn --quiet --batch-mode --file $(KAFKA_POM)
 COPY_JARS := dependency:copy-dependencies
+COMPILE_JAVA = java -jar $(dir $(TOOL_SERVER_STAMP))compiler/ecj-*.jar --release 17 -d $(@D)/classes
 # Maven's launcher colours even its silence: what it says is shown only when it fails.
 QUIETLY = >$(@D)/maven.log 2>&1 || { cat $(@D)/maven.log >&2; exit 1; }
 
@@ -67,13 +71,15 @@ $(VENV_STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q kraft_wire codegen
 	@touch $@
 
-kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP)
+kafka: $(KAFKA_STAMPS) $(TOOL_SERVER_STAMP) $(CODEC_JUDGE_STAMP)
+
+KAFKA_PROFILES = $(if $(filter $(KAFKA_SCHEMAS),$*),schemas,server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools))
 
 $(KAFKA)/%/.complete: $(KAFKA_POM) | java maven
 	@echo 'make: fetching Kafka $*'
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	@$(MVN) -P server$(if $(filter $(KAFKA_TOOLS),$*),$(,)tools) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)) $(QUIETLY)
+	@$(MVN) -P $(KAFKA_PROFILES) -Dkafka.version=$* $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)) $(QUIETLY)
 	@touch $@
 
 $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
@@ -81,7 +87,14 @@ $(TOOL_SERVER_STAMP): compat/java/ToolServer.java $(KAFKA_POM) | java maven
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	@$(MVN) -P compiler $(COPY_JARS) -DoutputDirectory=$(abspath $(@D)/compiler) $(QUIETLY)
-	@java -jar $(@D)/compiler/ecj-*.jar --release 17 -d $(@D)/classes $<
+	@$(COMPILE_JAVA) $<
+	@touch $@
+
+$(CODEC_JUDGE_STAMP): compat/java/CodecJudge.java $(TOOL_SERVER_STAMP) $(KAFKA)/4.4.0/.complete
+	@echo 'make: compiling the codec judge'
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	@$(COMPILE_JAVA) -classpath "$$(echo $(KAFKA)/4.4.0/*.jar | tr ' ' ':')" $<
 	@touch $@
 
 , := ,

@@ -22,6 +22,12 @@ def make_workspace(folder: Path) -> Iterator[Workspace]:
         open_workspaces.remove(workspace)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("codec judge")
+    group.addoption("--judge-cases", type=int, default=50_000, metavar="N", help="how many, at least")
+    group.addoption("--judge-seed", type=int, default=1, metavar="S", help="another seed, other cases")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     """A folder and processes for one test."""

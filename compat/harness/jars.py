@@ -46,6 +46,14 @@ def tool_server_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
     return folder / "classes"
 
 
+def codec_judge_classes(kafka_folder: Path = KAFKA_FOLDER) -> Path:
+    """The folder of the compiled codec judge; raises MissingComponent without ``make kafka``."""
+    folder = kafka_folder / "codec-judge"
+    if not (folder / ".complete").exists():
+        raise MissingComponent(f"the codec judge is not in {folder}: run `make kafka`")
+    return folder / "classes"
+
+
 def java() -> str:
     """The path of the ``java`` command; raises MissingComponent where there is none."""
     path = shutil.which("java")

@@ -10,7 +10,14 @@ import struct
 from typing import Any, Final, NoReturn
 
 from kraft_wire.protocol.errors import EncodeError, UnsupportedVersion
-from kraft_wire.protocol.schema import MAX_STRING_BYTES, Field, Structure, UnknownTags, defaults_of
+from kraft_wire.protocol.schema import (
+    MAX_STRING_BYTES,
+    NO_VERSIONS,
+    Field,
+    Structure,
+    UnknownTags,
+    defaults_of,
+)
 from kraft_wire.protocol.text import encode_utf8
 from kraft_wire.protocol.varint import uvarint
 
@@ -50,7 +57,7 @@ class _Encoder:
             member = getattr(value, field.name)
             if not field.is_present(self.version):
                 if not field.ignorable and not is_default(member, field, defaults):
-                    self.unsupported("has a value, and does not exist at this version")
+                    self.absent(member, field)
             elif not field.is_tagged(self.version):
                 self.field(member, field, tagged=False)
             elif not is_default(member, field, defaults):
@@ -62,6 +69,12 @@ class _Encoder:
         elif unknown:
             self.path.append("unknown_tagged_fields")
             self.unsupported("there are no tagged fields at this version")
+
+    def absent(self, member: Any, field: Field) -> NoReturn:
+        """Refuse a value at a version without the field; None is wrong at any where no version has null."""
+        if member is None and field.nullable == NO_VERSIONS:
+            self.fail("is None, and must not be")
+        self.unsupported("has a value, and does not exist at this version")
 
     def tag_section(self, value: Structure, known: list[Field], unknown: UnknownTags) -> None:
         self.out.append(uvarint(len(known) + len(unknown)))

@@ -32,7 +32,7 @@ class Uuid(bytes):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the base64 form, with or without padding; raises ValueError for anything else."""
+        """Read the base64 form, with all its padding or with none; raises ValueError for anything else."""
         if len(text) > _MAX_TEXT_LENGTH:
             raise ValueError(
                 f"id {text[:_MAX_TEXT_LENGTH]!r}... is longer than {_MAX_TEXT_LENGTH} characters"
@@ -71,7 +71,8 @@ class Uuid(bytes):
 
 def _strict_alphabet(text: str) -> bytes:
     body = text.rstrip("=")
-    if not _ALPHABET.fullmatch(body):
+    # Padding may be left out, not left unfinished.
+    if not _ALPHABET.fullmatch(body) or (body != text and len(text) % 4):
         raise ValueError(f"id {text!r} is not URL-safe base64")
     return body.encode("ascii") + b"=" * (-len(body) % 4)
 

@@ -8,8 +8,14 @@ import pytest
 
 from kraft_wire.protocol.errors import DecodeError, EncodeError, UnsupportedVersion
 from kraft_wire.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from kraft_wire.protocol.messages.client_quota_record import ClientQuotaRecord
 from kraft_wire.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from kraft_wire.protocol.messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from kraft_wire.protocol.messages.fetch_snapshot_response import (
+    FetchSnapshotResponse,
+    PartitionSnapshot,
+    TopicSnapshot,
+)
 from kraft_wire.protocol.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kraft_wire.protocol.messages.partition_change_record import PartitionChangeRecord
 from kraft_wire.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
@@ -63,8 +69,25 @@ def test_null_is_shown_even_where_the_version_has_none() -> None:
 
 
 def test_null_where_no_version_has_it() -> None:
-    with pytest.raises(EncodeError, match=r"TopicRecord\.name: is None"):
-        TopicRecord(None).to_json(0)  # type: ignore[arg-type]
+    topic = TopicPartitions("a", None)  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match=r"ElectLeadersRequest\.partitions: is None"):
+        ElectLeadersRequest(1, [topic]).to_json(2)
+    topic = TopicPartitions("a", (1, None))  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match=r"ElectLeadersRequest\.partitions: holds None"):
+        ElectLeadersRequest(1, [topic]).to_json(2)
+
+
+def test_strings_and_records_that_must_not_be_null_are_shown_as_java_does() -> None:
+    assert TopicRecord(None).to_json(0)["name"] is None  # type: ignore[arg-type]
+    snapshot = FetchSnapshotResponse(topics=[TopicSnapshot(partitions=[PartitionSnapshot()])]).to_json(1)
+    assert snapshot["topics"][0]["partitions"][0]["unalignedRecords"] == ""
+
+
+def test_the_names_that_java_prints_for_numbers_without_a_form_in_json_are_not_read() -> None:
+    with pytest.raises(
+        DecodeError, match="value at offset 0: is a string instead of a number with a fraction"
+    ):
+        ClientQuotaRecord.from_json({"entity": [], "key": "", "value": "NaN", "remove": False}, 0)
 
 
 def test_a_value_that_the_version_lacks() -> None:
@@ -123,10 +146,17 @@ def test_a_missing_field() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["AQI", "A*I=", "-_8="])
+@pytest.mark.parametrize("text", ["AQI", "A*I=", "-_8=", "A QI=", "AQI= =", "AQI\u00e4", "AQ=", "===="])
 def test_what_is_no_base64(text: str) -> None:
     with pytest.raises(DecodeError, match=r"authBytes at offset 0: is no base64"):
         SaslAuthenticateRequest.from_json({"authBytes": text}, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "raw"), [("", b""), (" AQI=\n", b"\1\2"), ("AQ==Ag==", b"\1\2"), ("AQ==\t\0AgME", b"\1\2\3\4")]
+)
+def test_base64_as_jackson_reads_it(text: str, raw: bytes) -> None:
+    assert SaslAuthenticateRequest.from_json({"authBytes": text}, 2).auth_bytes == raw
 
 
 def test_what_is_no_id() -> None:

@@ -41,6 +41,7 @@ class TestUuid:
             ("AAAAAAAAAAAAAAAAAAAAAAAAA", "longer than 24 characters"),
             ("AAAAAAAAAAAAAAAAAAAA+A", "not URL-safe base64"),
             ("AAAAAAAAAAAAAAAAAAAAA", "not URL-safe base64"),
+            ("AAAAAAAAAAAAAAAAAAAAAA=", "not URL-safe base64"),
             ("AAAAAAAAAAAAAAAAAAAAé=", "not URL-safe base64"),
         ],
     )

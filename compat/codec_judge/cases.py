@@ -1,0 +1,249 @@
+"""The cases, and what has to be the same on both sides in each of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Generator, Sequence
+from random import Random
+from typing import Final, Self
+
+import msgspec
+
+from compat.codec_judge import ours
+from compat.codec_judge.damage import damaged, damaged_json
+from compat.codec_judge.differences import Stricter
+from compat.codec_judge.java import JavaCodec
+from compat.codec_judge.wire_map import WireMap
+
+SHARES: Final = {"instance": 0.5, "bytes": 0.35, "json": 0.15}
+"""The kinds of cases, and their parts of all.
+
+Random instances, which both sides write, and read from what we have written; damaged bytes; damaged JSON.
+"""
+_BATCH: Final = 500
+_LONGEST_SHOWN: Final = 2000
+
+Dialogue = Generator[list[list[str]], list[list[str]], None]
+"""Yields requests to Java, is sent their answers."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One thing to judge, the same whenever it is judged."""
+
+    kind: str
+    java_name: str
+    version: int
+    number: int
+    seed: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what str() gives; raises ValueError for anything else."""
+        words = text.split("/")
+        if len(words) != 5 or words[0] not in SHARES:
+            raise ValueError(f"{text!r} is no case; one is {'|'.join(SHARES)}/CLASS/VERSION/NUMBER/SEED")
+        return cls(words[0], words[1], int(words[2]), int(words[3]), int(words[4]))
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.java_name}/{self.version}/{self.number}/{self.seed}"
+
+    @property
+    def mood(self) -> str:
+        """Whether the instance may hold something that is impossible at its version."""
+        return "astray" if self.kind == "instance" and self.number % 3 == 0 else "sound"
+
+    @property
+    def carefully(self) -> bool:
+        return self.number % 4 == 3
+
+    def random(self) -> Random:
+        return Random(str(self))
+
+    def request(self, command: str, *arguments: str) -> list[str]:
+        """What to ask Java about this message and version."""
+        return [command, self.java_name, str(self.version), *arguments]
+
+    def make(self) -> list[str]:
+        """The request for this case's instance."""
+        digest = hashlib.blake2b(str(self).encode(), digest_size=8).digest()
+        return self.request("make", str(int.from_bytes(digest, signed=True)), self.mood)
+
+
+class Difference(Exception):
+    """The two sides don't say the same."""
+
+
+class Verdicts(msgspec.Struct):
+    """What came of the cases."""
+
+    outcomes: Counter[str] = msgspec.field(default_factory=Counter)
+    """How often both sides agreed to accept, agreed to refuse, and differed as they are known to."""
+    differences: list[str] = []
+    """What each side said in the cases in which they must not differ, and how to judge them again."""
+
+    @property
+    def judged(self) -> int:
+        return self.outcomes.total() + len(self.differences)
+
+    def report(self) -> str:
+        shown = "\n\n".join(self.differences[:10])
+        return f"{len(self.differences)} of {self.judged} cases differ from Java:\n\n{shown}"
+
+
+class Judge:
+    """Holds the generated classes of ``package`` against Java's.
+
+    ``stricter`` are the ways in which this Kafka accepts what we refuse on purpose.
+    """
+
+    def __init__(
+        self, java: JavaCodec, package: str = ours.OUR_PACKAGE, stricter: Sequence[Stricter] = ()
+    ) -> None:
+        self._java = java
+        self.kafka = java.jars.version
+        self._stricter = stricter
+        self.classes = ours.our_classes(package)
+        self.java_classes = {each.name: each for each in java.classes()}
+
+    def cases(self, kind: str, total: int, seed: int) -> list[Case]:
+        """This kind's part of ``total`` cases or a few more: equally many of every message and version."""
+        versions = [
+            (name, version)
+            for name, cls in sorted(self.classes.items())
+            for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1)
+        ]
+        each = math.ceil(total * SHARES[kind] / len(versions))
+        return [Case(kind, *version, number, seed) for version in versions for number in range(each)]
+
+    def judge(self, cases: Sequence[Case]) -> Verdicts:
+        """Hold both sides against each other in every case."""
+        verdicts = Verdicts()
+        for start in range(0, len(cases), _BATCH):
+            self._judge_batch(cases[start : start + _BATCH], verdicts)
+        return verdicts
+
+    def _judge_batch(self, cases: Sequence[Case], verdicts: Verdicts) -> None:
+        """All cases at once, so that neither side waits for the other at every line."""
+        running = [(case, self._dialogue(case, verdicts)) for case in cases]
+        asked = [self._go_on(each, None, verdicts) for each in running]
+        while running:
+            going_on = [pair for pair in zip(running, asked, strict=True) if pair[1] is not None]
+            running = [each for each, _ in going_on]
+            answers = iter(
+                self._java.ask([request for _, requests in going_on for request in requests or ()])
+            )
+            asked = [
+                self._go_on(each, [next(answers) for _ in requests or ()], verdicts)
+                for each, requests in going_on
+            ]
+
+    def _go_on(
+        self, running: tuple[Case, Dialogue], answers: list[list[str]] | None, verdicts: Verdicts
+    ) -> list[list[str]] | None:
+        """What a case asks next; None when it is decided."""
+        case, dialogue = running
+        try:
+            return next(dialogue) if answers is None else dialogue.send(answers)
+        except StopIteration:
+            return None
+        except Difference as difference:
+            verdicts.differences.append(
+                f"{case.java_name} version {case.version}: {difference}\n{self._reproduction(case)}"
+            )
+            return None
+        except Exception as error:
+            error.add_note(self._reproduction(case))
+            raise
+
+    def _reproduction(self, case: Case) -> str:
+        return f"reproduce: python -m compat.codec_judge --kafka {self.kafka} {case}"
+
+    def _dialogue(self, case: Case, verdicts: Verdicts) -> Dialogue:
+        ((shown, their_bytes, their_json),) = yield [case.make()]
+        if case.mood == "sound" and their_bytes.startswith("!"):
+            raise Difference(f"Java refuses what should be sound: {their_bytes}\n from: {shown}")
+        if case.kind == "instance":
+            outcome = yield from self._instance(case, shown, their_bytes, their_json)
+        elif case.kind == "bytes":
+            raw = damaged(
+                case.random(), WireMap(self.classes[case.java_name], bytes.fromhex(their_bytes), case.version)
+            )
+            (answer,) = yield [case.request("read", raw.hex())]
+            outcome = self._compare_read(case, raw, answer)
+        else:
+            text = ours.text_of(damaged_json(case.random(), json.loads(their_json)))
+            (answer,) = yield [case.request("parse", text)]
+            outcome = self._compare_parsed(case, text, answer)
+        verdicts.outcomes[outcome] += 1
+
+    def _instance(
+        self, case: Case, shown: str, their_bytes: str, their_json: str
+    ) -> Generator[list[list[str]], list[list[str]], str]:
+        """What both sides write, and what both read of what we have written."""
+        message = ours.made_from(self.classes[case.java_name], shown)
+        _same("the object", ours.object_text(message), _normal(shown))
+        our_bytes = ours.written(message, case.version, carefully=case.carefully)
+        _same("bytes", our_bytes, their_bytes, shown)
+        our_json = ours.json_text(message, case.version)
+        _same("JSON", our_json, _normal(their_json), shown)
+        if case.mood == "sound":
+            _same("printed JSON", ours.printed(message, case.version), _normal(their_json), shown)
+        if not our_bytes.startswith("!"):
+            (answer,) = yield [case.request("read", our_bytes)]
+            self._compare_read(case, bytes.fromhex(our_bytes), answer)
+        if not our_json.startswith("!"):
+            (answer,) = yield [case.request("parse", our_json)]
+            self._compare_parsed(case, our_json, answer)
+        return _outcome(their_bytes)
+
+    def _compare_read(self, case: Case, raw: bytes, answer: list[str]) -> str:
+        given = raw.hex()
+        found = ours.read(self.classes[case.java_name], case.version, raw, carefully=case.carefully)
+        if isinstance(found, str) or answer[0].startswith("!"):
+            our = found if isinstance(found, str) else ours.object_text(found.message)
+            for each in self._stricter:
+                if each.explains(our, answer[0]):
+                    return each.name
+            _same("what is read", our, answer[0], given)
+            return "refused"
+        unread, shown, written, their_json = answer
+        message = found.message
+        _same("the number of bytes left over", str(found.unread), unread, given)
+        _same("the object", ours.object_text(message), _normal(shown), given)
+        our_bytes = ours.written(message, case.version, carefully=case.carefully)
+        _same("what is written again", our_bytes, written, given)
+        _same("JSON", ours.json_text(message, case.version), _normal(their_json), given)
+        return "accepted"
+
+    def _compare_parsed(self, case: Case, text: str, answer: list[str]) -> str:
+        message = ours.parsed(self.classes[case.java_name], case.version, text)
+        if isinstance(message, str) or answer[0].startswith("!"):
+            our = message if isinstance(message, str) else ours.object_text(message)
+            _same("what JSON holds", our, answer[0], text)
+            return "refused"
+        shown, written = answer
+        _same("the object in JSON", ours.object_text(message), _normal(shown), text)
+        _same("its bytes", ours.written(message, case.version, carefully=case.carefully), written, text)
+        return "accepted"
+
+
+def _outcome(answer: str) -> str:
+    return "refused" if answer.startswith("!") else "accepted"
+
+
+def _normal(answer: str) -> str:
+    """Java's JSON text as ours is written; a refusal as it is."""
+    return answer if answer.startswith("!") else ours.text_of(json.loads(answer))
+
+
+def _same(what: str, our: str, their: str, given: str = "") -> None:
+    """Raise Difference unless both sides say the same, or refuse with the same kind of error."""
+    if our == their or (our.startswith("!") and our.split(" ", 1)[0] == their.split(" ", 1)[0]):
+        return
+    lines = [
+        f" {who}: {text[:_LONGEST_SHOWN]}" for who, text in (("ours", our), ("Java", their), ("from", given))
+    ]
+    raise Difference("\n".join([f"{what} differs", *lines]))
