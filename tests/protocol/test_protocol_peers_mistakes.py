@@ -72,14 +72,19 @@ class TestKio:
     def test_no_memory_is_taken_for_a_length_from_the_wire(self, tail: bytes, field: str) -> None:
         raw = HEARTBEAT + tail
         assert len(raw) <= 31
+        assert unreadable(BrokerHeartbeatRequest, raw, 1)[0] == field
+        # The least of several, as other threads of the test's process take memory too.
+        assert min(peak_bytes(raw) for _ in range(5)) < 50_000
+
+
+def peak_bytes(raw: bytes) -> int:
+    """The most memory that a heartbeat's refusal takes at once."""
+    tracemalloc.start()
+    try:
         unreadable(BrokerHeartbeatRequest, raw, 1)
-        tracemalloc.start()
-        try:
-            assert unreadable(BrokerHeartbeatRequest, raw, 1)[0] == field
-            _, peak_bytes = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert peak_bytes < 50_000
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 class TestKafkaPython:
