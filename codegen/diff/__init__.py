@@ -1,4 +1,12 @@
-"""What changed between two sets of schemas, and whether old and new peers still understand each other."""
+"""What changed between two sets of schemas, and whether Kafka's rules of evolution allow it.
+
+The rules are those of Kafka's checker of metadata schemas (EvolutionVerifier, Unifier) and of the notes
+that lie beside its schemas: what is released stays as it is, byte for byte and default for default; new
+versions and tagged fields may come. A latest version that its request calls unstable is not released.
+Kafka's checker lets old versions go, which only a KIP may do, and released versions become flexible, which
+alters their bytes: both are incompatible here. It stumbles over new tagged fields unless they are last;
+here they may be anywhere.
+"""
 
 from __future__ import annotations
 
